@@ -13,8 +13,6 @@ export function composerUnder(
   const own: Composer = {
     ...composer,
     document: (indexId) => (indexId === document.id ? document : composer.document(indexId)),
-    treatment: (indexId) =>
-      indexId === document.id && document.pipeline !== null ? document.pipeline.treatment : composer.treatment(indexId),
     universe: (indexId, session) =>
       indexId === document.id ? universeOn(own, membersOf, { indexId, session }) : composer.universe(indexId, session),
   };

@@ -34,7 +34,7 @@ export interface Composition {
   /** Weights before capping, [n]. */
   readonly uncapped: Float64Array;
   /** Weights decided, where they became index shares before the effective close. */
-  readonly targets?: Pick<Composition, 'columns' | 'weights'>;
+  readonly targets?: Pick<Composition, 'columns' | 'weights'> & Partial<Pick<Composition, 'uncapped'>>;
   /** Money that fixed numbers of shares are worth at the effective close; absent where weights decide. */
   readonly basket?: number;
   /** Share counts that the weights stand for at the effective close, where the index follows them between reviews. */
@@ -53,6 +53,8 @@ export interface Composition {
   readonly redistributed: number;
   /** As its decision had it. */
   readonly trackingError?: number;
+  /** Position of the text that it follows, where that is not the first. */
+  readonly amendment?: number;
   /** What called for it, where that is not the schedule. */
   readonly cause?: EventCause;
   /** Reviews that decided it, in their order; absent of the document's own `rebalance`. */
@@ -77,6 +79,8 @@ export interface Leg {
   readonly columns: Int32Array;
   readonly weights: Float64Array;
   readonly value: number;
+  /** Share counts that it stands for, where the index follows them between reviews. */
+  readonly counts?: SecurityCounts;
 }
 
 /** Index shares before a rebalance, and those that it leads to. */
@@ -137,6 +141,8 @@ export interface Composer {
   universe(indexId: string, session: number): Int32Array;
   /** @param by the text and the review that it follows. Default: the first text and the document's own rebalance. */
   decider(indexId: string, by?: DueText): Decider;
+  /** The same on a text of an index, by its position. */
+  under(indexId: string, amendment: number): Composer;
   /** By column, 1 for the members of the universe of an index on a session, priced or not. */
   members(indexId: string, session: number): Uint8Array;
   /** Mergers by which securities leave an index; undefined where it holds every acquirer. */
@@ -188,6 +194,9 @@ export type DeciderFactory = (document: IndexDocument, composer: Composer) => De
 export function asDecided({ targets, columns, weights }: Composition): Pick<Composition, 'columns' | 'weights'> {
   return targets ?? { columns, weights };
 }
+
+/** Whether a review or a breach decided a composition, so that all its weights are new. */
+export const isReview = ({ cause }: Composition): boolean => cause === undefined || cause === 'breach';
 
 /** The composition in force at the close of a session: the latest effective at or before it. */
 export function inForce<C extends Pick<Composition, 'session'>>(list: readonly C[], session: number): C | undefined {

@@ -3,6 +3,7 @@ import { decidedBy } from './decided-by.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
+import { textsOf } from '../documents/amended-texts.js';
 import { onStore } from '../documents/stale-sessions.js';
 import { treatmentOver } from '../documents/treatment.js';
 import type { MarketData } from '../market/market-data.js';
@@ -85,6 +86,7 @@ export function createComposer({
       return composer.treatment(document.derivation!.source_index_id);
     },
     universe: (indexId, session) => universeOn(composer, membersOf, { indexId, session }),
+    under: (indexId, amendment) => composerUnder(composer, textsOf(composer.document(indexId))[amendment]!, membersOf),
     members: (indexId, session) => universeMembers(composer, membersOf, { indexId, session }),
     outsideMergers(indexId) {
       if (!outside.has(indexId)) outside.set(indexId, outsideMergers(composer, indexId));

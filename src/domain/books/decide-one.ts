@@ -4,7 +4,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { Review } from '../documents/reviews.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
-import { inForce, type Composer, type Composition, type SelectedOn } from './compositions.js';
+import { inForce, isReview, type Composer, type Composition, type SelectedOn } from './compositions.js';
 import { decideReview, hasCounts, type ReviewInput } from './decide-review.js';
 import { decidedBy } from './decided-by.js';
 import { unkeptLimit } from './unkept-limit.js';
@@ -118,10 +118,14 @@ function named({ review, rebalance, known }: DecideDue, composition: Composition
     also,
     selected,
     reviews: [...(before ? reviewsIn(before) : []), review.id],
+    ...(composition.ranking === undefined && current?.ranking !== undefined ? { ranking: current.ranking } : {}),
   };
 }
 
-const reviewsIn = ({ reviews = [DEFAULT_REVIEW] }: Composition): readonly string[] => reviews;
+function reviewsIn(composition: Composition): readonly string[] {
+  const { reviews = isReview(composition) ? [DEFAULT_REVIEW] : [] } = composition;
+  return reviews;
+}
 
 /** The latest selection that a composition is based on. */
 export function selectedIn({ selected, decision }: Composition): SelectedOn {

@@ -1,8 +1,9 @@
 import { isEqual } from '../numbers/number-types.js';
 import type { Review } from '../documents/reviews.js';
 import { staleSessions } from '../documents/stale-sessions.js';
-import { advanced } from './transition.js';
-import { asDecided, inForce, type Composer, type Composition } from './compositions.js';
+import { hasLeft } from '../market/has-left.js';
+import { advanced, countsIn } from './transition.js';
+import { asDecided, inForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { Decided, Decision, Outgoing } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { sameColumns } from './take-effect.js';
@@ -42,7 +43,7 @@ function outgoingAt(before: Composition, { decision, session }: Pick<DueRebalanc
 }
 
 /** Constituents on the reference date of a review, with their weights and those that they would have without caps. */
-type Current = Pick<Composition, 'columns' | 'weights' | 'uncapped'>;
+type Current = Pick<Composition, 'columns' | 'weights' | 'uncapped' | 'counts'>;
 
 /**
  * The constituents of an index on a reference date: corporate actions have adjusted them since they took effect. Of a
@@ -50,20 +51,51 @@ type Current = Pick<Composition, 'columns' | 'weights' | 'uncapped'>;
  */
 function currentOn(composer: Composer, { indexId, review, rebalance }: ReviewInput, current: Composition): Current {
   const { decision } = rebalance;
-  const { columns, weights, uncapped, session } = current;
-  if (session > decision)
-    return review.scope === 'weights' ? { ...current, columns: asDecided(current).columns } : current;
-  if (session === decision) return current;
+  const { columns, weights, uncapped, session, ...counts } = targetOf(current);
+  if (session > decision) {
+    const { targets } = current;
+    if (targets?.uncapped === undefined)
+      return review.scope === 'weights' ? { ...current, columns: asDecided(current).columns } : current;
+    const [sm, staleMax] = [composer.market(indexId), staleSessions(composer.treatment(indexId))];
+    const isThere = (_: number, k: number): boolean => !hasLeft(sm, decision, targets.columns[k]!, staleMax);
+    return {
+      columns: targets.columns.filter(isThere),
+      weights: targets.weights.filter(isThere),
+      uncapped: targets.uncapped.filter(isThere),
+    };
+  }
+  if (session === decision) return { columns, weights, uncapped };
   const index = {
     sm: composer.market(indexId),
     document: composer.document(indexId),
     treatment: composer.treatment(indexId),
     outside: composer.outsideMergers(indexId),
   };
-  const leg = advanced(index, { columns, weights, value: 1 }, session, decision);
+  const leg = advanced(index, { columns, weights, value: 1, ...counts }, session, decision);
   const isCapped = review.scope === 'shares' && !isEqual(weights, uncapped);
-  const raw = isCapped ? advanced(index, { columns, weights: uncapped, value: 1 }, session, decision) : leg;
+  const raw = isCapped ? advanced(index, { columns, weights: uncapped, value: 1, ...counts }, session, decision) : leg;
   return { columns: leg.columns, weights: leg.weights, uncapped: raw === leg ? leg.weights : sameColumns(raw, leg) };
+}
+
+/** What a composition leads to: a review ends its phase, and weighs those that the phase takes in. */
+function targetOf({
+  columns,
+  weights,
+  uncapped,
+  session,
+  transition,
+  counts,
+}: Composition): Current & { session: number } {
+  if (transition === undefined) return { columns, weights, uncapped, session, ...(counts ? { counts } : {}) };
+  const { applied, uncapped: raw = applied } = transition;
+  const { target } = applied;
+  return {
+    columns: target.columns,
+    weights: target.weights,
+    uncapped: raw === applied ? target.weights : sameColumns(raw.target, target),
+    session,
+    ...countsIn(target),
+  };
 }
 
 /**
@@ -73,7 +105,8 @@ function currentOn(composer: Composer, { indexId, review, rebalance }: ReviewInp
 function withFactors(decided: Decided, { columns, weights: held, uncapped: raw }: Current): Decided {
   const valueOf = new Map(Array.from(decided.columns, (column, k) => [column, decided.uncapped[k]!]));
   const values = Float64Array.from(columns, (column) => valueOf.get(column) ?? Number.NaN);
-  const factored = values.map((value, k) => (value * held[k]!) / raw[k]!);
+  const isCapped = !isEqual(held, raw);
+  const factored = isCapped ? values.map((value, k) => (value * held[k]!) / raw[k]!) : values;
   const scale = sumOver(factored, (k) => factored[k]!) / sumOver(factored, (k) => held[k]!);
   const weights = normalised(factored.map((value, k) => (value === value ? value : scale * held[k]!)));
   const uncapped = normalised(values.map((value, k) => (value === value ? value : weights[k]!)));
@@ -91,11 +124,11 @@ function normalised(values: Float64Array): Float64Array {
   return values.map((value) => value / sum);
 }
 
-/** Whether the composition in force has the share counts of a review, or later ones. */
+/** Whether the latest review has the share counts of another, or later ones. */
 export function hasCounts(
   known: readonly Composition[],
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,
 ): boolean {
-  const current = inForce(known, session);
-  return current !== undefined && current.decision >= decision;
+  const latest = inForce(known.filter(isReview), session);
+  return latest !== undefined && latest.decision >= decision;
 }

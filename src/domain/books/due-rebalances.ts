@@ -97,6 +97,26 @@ function dueOfCadence(
   return lastOfSessions(closes.map(({ phase, ...date }) => ({ ...placeRebalance(date, sm, first), phase })));
 }
 
+/** The closes after a session of a rebalance that the rules of a document date from its effective session. */
+export function dueOn(
+  { rebalance }: Pick<IndexDocument, 'rebalance'>,
+  sm: SessionMarket,
+  { first, after, last, session }: DueSpan & { readonly session: number },
+): DueRebalance[] {
+  const { sessions, calendar } = sm;
+  const day = sessions[session];
+  if (day === undefined) return [];
+  const date = { date: day, session: day };
+  const days = reviewDays(rebalance, { date: day, position: lastAtMost(calendar.sessions, day) }, calendar);
+  const closes: readonly (RebalanceDate & Pick<DueRebalance, 'phase'>)[] =
+    rebalance.phase === undefined
+      ? [{ ...date, ...days }]
+      : closesOf({ ...date, ...days }, phaseFractions(rebalance.phase), calendar);
+  return closes
+    .filter((close) => close.session > sessions[after]! && close.session <= sessions[last]!)
+    .map(({ phase, ...close }) => ({ ...placeRebalance(close, sm, first), ...(phase ? { phase } : {}) }));
+}
+
 /** The closes of a rebalance: its own session and those after it. */
 export function closesOf(date: RebalanceDate, fractions: readonly number[], { sessions }: Calendar) {
   const at = firstAtLeast(sessions, date.session);

@@ -1,8 +1,9 @@
 import { textsOf, type IndexText } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
+import { reviewOf } from '../documents/reviews.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { firstAtLeast } from '../numbers/search.js';
-import { dueAfter, dueRebalances, type DueRebalance, type DueSpan } from './due-rebalances.js';
+import { dueAfter, dueOn, dueRebalances, type DueRebalance, type DueSpan } from './due-rebalances.js';
 
 /** The rebalances of an index, each by the text that is in force on its date. */
 export function dueUnderTexts(
@@ -21,15 +22,29 @@ export function dueAfterUnderTexts(document: IndexDocument, sm: SessionMarket, s
   if (texts.length === 1) return dueAfter(document, sm, span);
   const due = texts.flatMap((text, k) => {
     const until = texts[k + 1]?.from ?? Infinity;
-    const own = dueAfter(text.document, sm, span).filter(({ date }) => date >= text.from && date < until);
+    const isOwn = ({ date, phase }: DueRebalance): boolean =>
+      (phase?.start ?? date) >= text.from && (phase?.start ?? date) < until;
+    const own = dueAfter(text.document, sm, span).filter(isOwn);
     return [...immediate(text, sm, { ...span, own }), ...own].map((rebalance) =>
       k === 0 ? rebalance : { ...rebalance, amendment: k },
     );
   });
-  return due.toSorted((a, b) => a.session - b.session || a.date - b.date);
+  return lastOfTexts(due.toSorted((a, b) => a.session - b.session || a.date - b.date));
 }
 
-/** The rebalance of an amendment that does not wait for a review; none where a review is on the same session. */
+/** Of closes on one session those of the latest text: its review ends a phase of the text before it. */
+function lastOfTexts(due: readonly DueRebalance[]): DueRebalance[] {
+  const latest = new Map<number, number>();
+  for (const { session, amendment = 0 } of due) latest.set(session, Math.max(amendment, latest.get(session) ?? 0));
+  return due.filter(({ session, amendment = 0, phase }) => phase === undefined || amendment === latest.get(session));
+}
+
+/** Whether a rebalance selects again. */
+function isMembership(document: IndexDocument, { review, phase, date }: DueRebalance): boolean {
+  return reviewOf(document, review).scope === 'membership' && (phase?.start ?? date) === date;
+}
+
+/** The rebalance of an amendment that does not wait for a review; none where a selection is due on the same session. */
 function immediate(
   { from, document, amendment }: IndexText,
   sm: SessionMarket,
@@ -37,9 +52,6 @@ function immediate(
 ): DueRebalance[] {
   if (amendment?.rebalance !== true) return [];
   const session = firstAtLeast(sm.sessions, from);
-  if (session <= after || session > last || own.some((due) => due.session === session)) return [];
-  const lag = document.rebalance.effective_lag;
-  const decision = Math.max(first, session - lag);
-  const announced = decision < session ? sm.sessions[decision]! : null;
-  return [{ date: sm.sessions[session]!, also: [], session, decision, announced }];
+  if (own.some((due) => due.session === session && isMembership(document, due))) return [];
+  return dueOn(document, sm, { first, after, last, session });
 }

@@ -1,12 +1,15 @@
 import type { IndexDocument } from '../documents/index-document.js';
-import { changesMembers } from '../documents/events-spec.js';
+import { textsOf, type IndexText } from '../documents/amended-texts.js';
+import { changesMembers, EventsSpec } from '../documents/events-spec.js';
 import { datedFindings, type Finding } from '../refusals/findings.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import type { Book, BookEvent } from './book.js';
-import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
+import { inForce, isReview, type Composer, type Composition, type Compositions } from './compositions.js';
 import { decideOne } from './decide-one.js';
+import { decidedBy } from './decided-by.js';
 import { dueAfter, type DueRebalance } from './due-rebalances.js';
 import {
+  isInPhase,
   bookOf,
   endsAt,
   enteringAt,
@@ -27,8 +30,8 @@ const SPAN_SESSIONS = 64;
 
 /** Whether constituents of an index change between its reviews. */
 export function hasMemberChanges(composer: Composer, indexId: string): boolean {
-  const { events, pipeline } = composer.document(indexId);
-  return pipeline !== null && changesMembers(events);
+  const document = composer.document(indexId);
+  return document.pipeline !== null && textsOf(document).some((text) => changesMembers(text.document.events));
 }
 
 /**
@@ -41,7 +44,8 @@ export function decideWithChanges(
   composer: Composer,
   input: MemberChangesInput,
 ): Pick<Compositions, 'list' | 'findings'> {
-  const watch = createWatch(composer, input);
+  const under = watchesOf(composer, input);
+  const watch = under[0]!; // Every index has a first text.
   const { due, known, last, tick } = watch;
   let standing: Standing = { at: input.first - 1, book: null, uncapped: null, unit: null };
   let position = 0;
@@ -49,33 +53,43 @@ export function decideWithChanges(
     tick?.((standing.at - input.first + 1) / (last - input.first + 1));
     const next = due[position];
     if (next !== undefined && next.decision <= standing.at + 1) {
-      decide(watch, next);
+      decide(under[next.amendment ?? 0]!, next, standing);
       position++;
       continue;
     }
     const to = Math.min(standing.at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last);
-    standing = passSpan(watch, standing, to);
+    standing = passSpan(under, standing, to);
   }
   return { list: known, findings: watch.findings };
 }
 
-function createWatch(composer: Composer, input: MemberChangesInput): Watch {
-  const document = composer.document(input.indexId);
+/** An index under each of its texts, with one list of compositions. */
+function watchesOf(composer: Composer, input: MemberChangesInput): Watch[] {
+  const shared = { known: [], findings: [] };
+  return textsOf(composer.document(input.indexId)).map((text) => createWatch(composer, { ...input, ...shared, text }));
+}
+
+interface WatchInput extends MemberChangesInput, Pick<Watch, 'known' | 'findings'> {
+  readonly text: IndexText;
+}
+
+function createWatch(whole: Composer, { text, ...input }: WatchInput): Watch {
+  const { document, position } = text;
+  const composer = whole.under(input.indexId, position);
   const sm = composer.market(input.indexId);
-  const { events } = document;
-  const { pool } = composer.decider(input.indexId);
-  if (events === undefined || pool === undefined) throw new Error(`${input.indexId} changes at reviews alone`);
+  const { events = EventsSpec.parse({}) } = document;
+  const { pool } = whole.decider(input.indexId, { amendment: position });
+  if (pool === undefined) throw new Error(`${input.indexId} changes at reviews alone`);
   const { fast_exit: exit, fast_entry: entry } = events;
   const span = { first: input.first, after: input.first, last: input.last };
   return {
     ...input,
+    whole,
     composer,
     document,
     events,
     sm,
     pool,
-    known: [],
-    findings: [],
     exits: exit === undefined ? [] : dueAfter({ ...withoutReviews(document), rebalance: exit.schedule }, sm, span),
     entries: entry === undefined ? new Map() : newSecurities(sm, { ...input, after: entry.after_sessions }),
   };
@@ -87,7 +101,7 @@ const withoutReviews = ({ reviews: _reviews, ...document }: IndexDocument): Inde
 function newSecurities(
   sm: SessionMarket,
   { first, last, after }: { readonly first: number; readonly last: number; readonly after: number },
-): ReadonlyMap<number, readonly number[]> {
+): Map<number, readonly number[]> {
   const found = new Map<number, number[]>();
   for (let session = Math.max(first, sm.first) + 1; session + after <= last; session++) {
     const row = panelRow(sm, session);
@@ -99,9 +113,16 @@ function newSecurities(
   return found;
 }
 
-function decide(watch: Watch, rebalance: DueRebalance): void {
+function decide(watch: Watch, rebalance: DueRebalance, standing: Standing): void {
   const { composer, indexId, known, findings } = watch;
-  const decided = decideOne(composer, { indexId, rebalance, known });
+  const { decision: session } = rebalance;
+  const keepsMembers = decidedBy(composer.document(indexId), { ...rebalance, amendment: 0 }).scope !== 'membership';
+  if (keepsMembers && standing.at + 1 === session && known.length > 0) {
+    // Who left at the close of the reference date is replaced before the others are weighed.
+    const composition = replace(watch, { standing, book: bookOf(watch, standing, session), session });
+    if (composition !== undefined) insert(known, composition);
+  }
+  const decided = decideOne(watch.whole, { indexId, rebalance, known });
   findings.push(...decided.findings);
   if (decided.composition) insert(known, refilled(watch, decided.composition));
 }
@@ -111,7 +132,8 @@ function refilled(watch: Watch, composition: Composition): Composition {
   const { events, composer, indexId, pool, sm, findings } = watch;
   const { targets, columns, weights, session, ranking = new Int32Array(0) } = composition;
   const wanted = (targets?.columns.length ?? 0) - columns.length;
-  if (targets === undefined || events.replacement === 'none' || wanted <= 0) return composition;
+  if (targets === undefined || events.replacement === 'none' || wanted <= 0 || composition.transition)
+    return composition;
   const left = Array.from(targets.columns, (column, k): Leaver => ({ column, weight: targets.weights[k]! }))
     .filter(({ column }) => !columns.includes(column))
     .slice(0, wanted);
@@ -150,9 +172,11 @@ function insert(known: Composition[], composition: Composition): void {
 }
 
 /** Looks for changes on the sessions of a span, each on the book with those before it. */
-function passSpan(watch: Watch, standing: Standing, to: number): Standing {
-  let book = bookOf(watch, standing, to);
+function passSpan(under: readonly Watch[], standing: Standing, to: number): Standing {
+  const first = under[0]!;
+  let book = bookOf(first, standing, to);
   for (let session = standing.at + 1; session <= to; session++) {
+    const watch = under[inForce(first.known.filter(isReview), session)?.amendment ?? 0]!;
     for (const changeOf of CHANGES) {
       const composition = changeOf(watch, { standing, book, session });
       if (composition === undefined) continue;
@@ -160,12 +184,12 @@ function passSpan(watch: Watch, standing: Standing, to: number): Standing {
       book = bookOf(watch, standing, to);
     }
   }
-  const uncapped = isCapped(watch) ? bookOf(watch, standing, to, true) : null;
+  const uncapped = isCapped(first) ? bookOf(first, standing, to, true) : null;
   return {
     at: to,
     book: after(standing.book, book),
     uncapped: uncapped && after(standing.uncapped, uncapped),
-    unit: unitAt(watch, { standing, book, session: to }),
+    unit: unitAt(first, { standing, book, session: to }),
   };
 }
 
@@ -178,7 +202,7 @@ type Change = (watch: Watch, at: At) => Composition | undefined;
 /** Replaces constituents that left at a close, where no review takes effect at it. */
 const replace: Change = (watch, at) => {
   const { events, known, composer, indexId, pool, findings, sm } = watch;
-  if (events.replacement === 'none') return undefined;
+  if (events.replacement === 'none' || isInPhase(known, at.session)) return undefined;
   const before = inForce(known, at.session);
   const event = at.book.events.find((one) => one.at === at.session - at.book.from);
   if (before === undefined || event === undefined || before.session === at.session) return undefined;
@@ -260,7 +284,12 @@ const enterFast: Change = (watch, at) => {
   const { events, entries, pool, composer, indexId } = watch;
   const { fast_entry: entry } = events;
   const fresh = entries.get(at.session);
-  if (entry === undefined || fresh === undefined || isReviewAt(watch, at.session)) return undefined;
+  if (entry === undefined || fresh === undefined) return undefined;
+  if (isReviewAt(watch, at.session)) {
+    const isPhase = inForce(watch.known, at.session)?.phase !== undefined;
+    if (isPhase) entries.set(at.session + 1, [...fresh, ...(entries.get(at.session + 1) ?? [])]);
+    return undefined;
+  }
   const ends = endsAt(watch, at);
   const { held } = ends.held;
   const universe = composer.universe(indexId, at.session);

@@ -1,13 +1,15 @@
 import type { EventsSpec } from '../documents/events-spec.js';
 import type { IndexDocument } from '../documents/index-document.js';
+import { weighsItself } from '../documents/share-terms.js';
 import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Book } from './book.js';
-import { inForce, type Composer, type Composition } from './compositions.js';
+import { bookRounding } from './book-rounding.js';
+import { inForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { ReviewPool } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { indexTargets, indexTerms } from './index-run.js';
-import type { EnteringInput } from './replacements.js';
+import { marketWorth, type EnteringInput } from './replacements.js';
 import { ownEnd, resumeOf, type StoredBook } from './resumed-book.js';
 import { shareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
@@ -23,6 +25,9 @@ export interface MemberChangesInput {
 
 /** An index while its changes between reviews are looked for. */
 export interface Watch extends MemberChangesInput {
+  /** Decides by any text. */
+  readonly whole: Composer;
+  /** On the text. */
   readonly composer: Composer;
   readonly document: IndexDocument;
   readonly events: EventsSpec;
@@ -32,7 +37,7 @@ export interface Watch extends MemberChangesInput {
   readonly findings: Finding[];
   readonly exits: readonly DueRebalance[];
   /** Columns by the session on which a new security is ranked. */
-  readonly entries: ReadonlyMap<number, readonly number[]>;
+  readonly entries: Map<number, readonly number[]>;
 }
 
 /** A book at the close of a session, and the one of the index without caps. */
@@ -62,15 +67,18 @@ export function unitAt({ known }: Watch, { standing, book, session }: At): numbe
   return review.worth === undefined ? null : marketValue(book, review.session) / review.worth;
 }
 
-export const isReview = ({ cause }: Composition): boolean => cause === undefined || cause === 'breach';
-
 function marketValue({ reinvested, value, divisor, from }: Book, session: number): number {
   return (reinvested?.levels.price ?? value)[session - from]! * divisor[session - from]!;
 }
 
 export function isReviewAt({ known }: Watch, session: number): boolean {
   const one = inForce(known, session);
-  return one === undefined || (one.session === session && isReview(one));
+  return one === undefined || (one.session === session && isReview(one)) || isInPhase(known, session);
+}
+
+/** Whether closes of a rebalance are to come that a session before has begun: changes wait for its last one. */
+export function isInPhase(known: readonly Composition[], session: number): boolean {
+  return inForce(known, session)?.transition !== undefined;
 }
 
 export interface Ends extends Pick<EnteringInput, 'held' | 'uncapped'> {
@@ -94,6 +102,10 @@ export function enteringAt(
   const { session } = at;
   const unit = unitAt(watch, at);
   const before = inForce(known, session)!;
+  const ownWorth = (): number | null => {
+    const isSelfWeighing = weighsItself(watch.document.pipeline?.weighting);
+    return isSelfWeighing ? marketWorth(pool, session, { ...held, without: before.capped }) : null;
+  };
   return {
     composer,
     indexId,
@@ -103,12 +115,13 @@ export function enteringAt(
     before,
     held,
     uncapped,
-    worth: unit === null ? null : worth / unit,
+    worth: unit === null ? ownWorth() : worth / unit,
   };
 }
 
 export function bookOf(watch: Watch, standing: Standing, to: number, isUncapped = false): Book {
-  const { composer, indexId, document, sm, known, first } = watch;
+  const { whole: composer, indexId, sm, known, first } = watch;
+  const document = composer.document(indexId);
   const { at } = standing;
   const stored = isUncapped ? standing.uncapped : standing.book;
   const treatment = composer.treatment(indexId);
@@ -125,6 +138,7 @@ export function bookOf(watch: Watch, standing: Standing, to: number, isUncapped 
       .filter(({ session }) => (stored === null || session > at) && session <= to)
       .map((composition) => indexTargets(composition, isUncapped)),
     initialValue: document.base_value,
+    ...bookRounding(document),
     costRate: 0,
     fills: 'all',
     ...(stored === null ? {} : { resume: resumeOf(stored, at) }),

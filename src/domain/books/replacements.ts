@@ -109,6 +109,7 @@ export function enteringComposition(input: EnteringInput): Composition {
     ...(worth === null ? {} : { worth: worth * grown }),
     ...(before.basket === undefined || worth === null ? {} : { basket: worth * grown }),
     ...(before.ranking === undefined ? {} : { ranking: before.ranking }),
+    ...(before.selected === undefined ? {} : { selected: before.selected }),
     ...(counts === undefined ? {} : { counts }),
   };
 }
@@ -116,10 +117,24 @@ export function enteringComposition(input: EnteringInput): Composition {
 /** Money over which a market value is a weight of the index without caps. */
 function uncappedWorth({ pool, session, uncapped, leaving, entries, worth }: EnteringInput): number | null {
   if (worth === null || entries.length === 0) return null;
-  const staying = uncapped.held.filter((column) => !leaving.includes(column));
-  const values = pool.values(session, staying);
-  const weights = sum(uncapped.weights.filter((_, k) => !leaving.includes(uncapped.held[k]!)));
-  return sum(values.filter((value) => value > 0)) / weights;
+  return marketWorth(pool, session, { ...uncapped, without: leaving });
+}
+
+/** Market value of constituents over their weight at a close; null where none has a market value. */
+export function marketWorth(
+  pool: ReviewPool,
+  session: number,
+  { held, weights, without }: Pick<BookEnd, 'held' | 'weights'> & { readonly without: ArrayLike<number> },
+): number | null {
+  const excluded = new Set(Array.from(without));
+  const values = pool.values(
+    session,
+    held.filter((column) => !excluded.has(column)),
+  );
+  const own = weights.filter((_, k) => !excluded.has(held[k]!));
+  const isValued = (_: number, k: number): boolean => values[k]! > 0;
+  const weight = sum(own.filter(isValued));
+  return weight > 0 ? sum(values.filter(isValued)) / weight : null;
 }
 
 interface Held extends Pick<BookEnd, 'held' | 'weights'> {

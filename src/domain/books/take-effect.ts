@@ -18,7 +18,10 @@ import type { Composition } from './compositions.js';
  * A decided composition on its effective session: its weights became index shares at the closes of the pricing date, or
  * hold at the effective close. Undefined where every constituent has left.
  */
-export function takeEffect(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
+export function takeEffect(index: TakingIndex, due: DueRebalance, decided: Decided): Composition | undefined {
+  const { pricing: _, ...unpriced } = due;
+  // Fixed numbers of shares are index shares already.
+  const timing: DueRebalance = decided.basket === undefined ? due : unpriced;
   const taken = takeComposition(index, timing, decided);
   const { ranking } = decided;
   const worth = timing.pricing === undefined ? decided.worth : undefined; // Money of the decision.
@@ -80,7 +83,7 @@ function takeShares(
     uncapped: isUncapped
       ? taken.weights
       : sameColumns(pendingShares(pending, { columns, weights: uncapped, ...counted }), taken),
-    targets: { columns: decided.columns, weights: decided.weights },
+    targets: { columns: decided.columns, weights: decided.weights, uncapped: decided.uncapped },
     cap,
     capped: capped.filter((column) => taken.columns.includes(column)),
     redistributed,

@@ -1,5 +1,6 @@
 import { isEqual } from '../numbers/number-types.js';
 import type { Composition, Leg, LegPair, Transition } from './compositions.js';
+import type { SecurityCounts } from './security-counts.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { pendingShares } from './pending-shares.js';
 import { weightMoved } from './weight-moved.js';
@@ -21,17 +22,22 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
   const { session } = due;
   const isBasket = before.basket !== undefined && whole.basket !== undefined;
   const held = (weights: Float64Array): Leg => {
-    const { columns } = before;
-    const leg = advanced(index, { columns, weights, value: before.basket ?? 1 }, before.session, session);
+    const leg = advanced(
+      index,
+      { columns: before.columns, weights, value: before.basket ?? 1, ...countsIn(before) },
+      before.session,
+      session,
+    );
     return isBasket ? leg : { ...leg, value: 1 };
   };
   const target = (weights: Float64Array): Leg => ({
     columns: whole.columns,
     weights,
     value: isBasket ? whole.basket : 1,
+    ...countsIn(whole),
   });
   const isCapped = !isEqual(before.weights, before.uncapped) || !isEqual(whole.weights, whole.uncapped);
-  const targets = whole.targets ?? { columns: whole.columns, weights: whole.weights };
+  const { targets = { columns: whole.columns, weights: whole.weights, uncapped: whole.uncapped } } = whole;
   return mixed({ ...whole, targets }, due, {
     applied: { held: held(before.weights), target: target(whole.weights) },
     ...(isCapped ? { uncapped: { held: held(before.uncapped), target: target(whole.uncapped) } } : {}),
@@ -65,23 +71,41 @@ export function continuePhase(
 }
 
 /** Weights of a leg that stay as they are, but for constituents that have left. */
-function keepingWeights({ columns, weights }: Leg, { columns: staying }: Leg, value: number): Leg {
+function keepingWeights({ columns, weights }: Leg, { columns: staying, counts }: Leg, value: number): Leg {
   const kept = staying.filter((column) => columns.includes(column));
+  const ofKept = counts && countsFor(kept, [{ columns: staying, counts }]);
   const own = Float64Array.from(kept, (column) => weights[columns.indexOf(column)]!);
   const sum = own.reduce((total, weight) => total + weight, 0);
-  return { columns: kept, weights: kept.length === columns.length ? own : own.map((weight) => weight / sum), value };
+  return {
+    columns: kept,
+    weights: kept.length === columns.length ? own : own.map((weight) => weight / sum),
+    value,
+    ...(ofKept ? { counts: ofKept } : {}),
+  };
 }
 
 /** A portfolio from one close to a later one: corporate actions adjust its shares, and what leaves is distributed. */
-export function advanced(
-  index: Omit<TakingIndex, 'weightsAs'>,
-  { columns, weights, value }: Leg,
-  from: number,
-  to: number,
-): Leg {
-  if (from === to) return { columns, weights, value };
-  const { growth, ...taken } = pendingShares({ ...index, pricing: from, session: to }, { columns, weights });
-  return { columns: taken.columns, weights: taken.weights, value: value * growth };
+export function advanced(index: Omit<TakingIndex, 'weightsAs'>, { value, ...leg }: Leg, from: number, to: number): Leg {
+  if (from === to) return { ...leg, value };
+  const { growth, ...taken } = pendingShares({ ...index, pricing: from, session: to }, leg);
+  return { ...taken, value: value * growth };
+}
+
+export function countsIn({ counts }: Pick<Leg, 'counts'>): Pick<Leg, 'counts'> {
+  return counts === undefined ? {} : { counts };
+}
+
+/** Share counts of securities, each from the first of some portfolios that holds it. */
+function countsFor(columns: Int32Array, legs: readonly Pick<Leg, 'columns' | 'counts'>[]): SecurityCounts {
+  const known = new Map<number, readonly [number, number]>();
+  for (const { columns: of, counts } of legs.toReversed())
+    of.forEach(
+      (column, k) => void known.set(column, [counts?.adopted[k] ?? Number.NaN, counts?.latest[k] ?? Number.NaN]),
+    );
+  return {
+    adopted: Float64Array.from(columns, (column) => known.get(column)?.[0] ?? Number.NaN),
+    latest: Float64Array.from(columns, (column) => known.get(column)?.[1] ?? Number.NaN),
+  };
 }
 
 /** The composition of a close: the fraction of the target, the rest of what was held. */
@@ -89,7 +113,7 @@ function mixed(like: Composition, due: DueRebalance, transition: Transition): Co
   const { fraction } = due.phase!; // a close of a phase
   const { applied, uncapped = applied, isBasket } = transition;
   const { columns, weights, value } = mixOf(applied, fraction);
-  const { basket: _basket, transition: _transition, ...rest } = like;
+  const { basket: _basket, transition: _transition, worth: _worth, counts: ofLike, ...rest } = like;
   const raw = uncapped === applied ? weights : sameColumns(mixOf(uncapped, fraction), { columns });
   return {
     ...rest,
@@ -101,6 +125,7 @@ function mixed(like: Composition, due: DueRebalance, transition: Transition): Co
       ? capsOn(transition.caps, columns)
       : { ...UNCAPPED, redistributed: weightMoved(raw, weights) }),
     ...(isBasket ? { basket: value } : {}),
+    ...(ofLike === undefined ? {} : { counts: countsFor(columns, [applied.target, applied.held]) }),
     ...(fraction < 1 ? { transition } : {}),
   };
 }

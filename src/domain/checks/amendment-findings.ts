@@ -1,6 +1,7 @@
 import { AMENDABLE } from '../documents/amendment.js';
 import { amended } from '../documents/amended-texts.js';
-import { watchlistsIn, type UniverseSpec } from '../documents/index-document.js';
+import { IndexDocument, watchlistsIn, type UniverseSpec } from '../documents/index-document.js';
+import { countedShares, holdsPrices } from '../documents/share-terms.js';
 import type { Finding } from '../refusals/findings.js';
 import { error, isObject, type Raw } from './index-context.js';
 
@@ -21,11 +22,37 @@ export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Find
   let text: Raw = first;
   return amendments.flatMap((amendment, k) => {
     text = amended(text, amendment) as Raw; // A patch of an object is one.
-    return check(text)
-      .filter(({ severity }) => severity === 'error')
-      .map((finding) => ({ ...finding, path: `amendments[${k}].changes.${finding.path}` }));
+    return [...check(text).filter(({ severity }) => severity === 'error'), ...bookFindings(first, text)].map(
+      (finding) => ({ ...finding, path: `amendments[${k}].changes.${finding.path}` }),
+    );
   });
 }
+
+/** Members that say what prices and actions do to index shares: a run does it in one way. */
+function bookFindings(first: Raw, text: Raw): Finding[] {
+  const [before, after] = [IndexDocument.safeParse(first), IndexDocument.safeParse(text)];
+  if (!before.success || !after.success) return [];
+  const [had, has] = [before.data, after.data].map(({ events, pipeline }) => ({
+    share_changes: events?.share_changes ?? 'review',
+    threshold: events?.share_changes === 'effective' ? events.threshold : null,
+    acquirer: events?.acquirer ?? 'convert',
+    counted: events?.share_changes === 'effective' ? countedShares(pipeline?.weighting) : null,
+    prices: holdsPrices(pipeline?.weighting),
+  }));
+  const fixed = (path: string, name: string): Finding =>
+    error('IMMUTABLE_FIELD', path, `An amendment cannot change ${name}: it ${SHARES_FIXED}.`);
+  return [
+    ...(['share_changes', 'threshold', 'acquirer'] as const)
+      .filter((member) => had![member] !== has![member])
+      .filter((member, _, changed) => member !== 'threshold' || !changed.includes('share_changes'))
+      .map((member) => fixed(`events.${member}`, `events.${member}`)),
+    ...(had!.prices !== has!.prices || had!.counted !== has!.counted
+      ? [fixed('pipeline.weighting', 'between fixed index shares, share counts followed between reviews and others')]
+      : []),
+  ];
+}
+
+const SHARES_FIXED = 'decides what becomes of index shares from the first session to the last';
 
 interface Sent {
   readonly effective_from: string;

@@ -22,7 +22,10 @@ export interface ReplayTerms {
   readonly rights: 'subscribe' | 'price_only';
   readonly spinOffs: 'zero_price' | 'drop_after_first_session' | 'ignore';
   readonly keepsShares: boolean;
-  readonly withholdingTax: number;
+  /** A rate, or the rate of each security. */
+  readonly withholdingTax: number | ((name: string) => number);
+  /** Decimals of the divisor, and the first one. */
+  readonly rounded?: { readonly decimals: number; readonly first: number };
   /** Smallest change of share counts between reviews; absent where they wait for the review. */
   readonly threshold?: number | undefined;
 }
@@ -40,7 +43,7 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
   const { sm, from, length } = run.index.book;
   const market = createMarket(sm.market, sm.sessions);
   const found: Replayed = { price: [], total: [], net: [], divisor: [], points: [], changes: [], weights: [] };
-  const index = { shares: new Map<string, number>(), divisor: 1, counts: noCounts() };
+  const index = { shares: new Map<string, number>(), divisor: terms.rounded?.first ?? 1, counts: noCounts() };
   const pending = new Map<number, { shares: Shares; session: number; counts: Counts; entered: number | undefined }>();
   const base = run.document.base_value;
   let perShare = 0;
@@ -54,10 +57,10 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
     }
     market.adjust(t, terms);
     changeDivisor(found, index, before, worth(index.shares, market));
+    keepDivisor(index, terms);
     market.close(t);
     const value = worth(index.shares, market);
-    const dividends = (tax: number): number =>
-      sum([...index.shares].map(([name, q]) => q * market.dividend(name) * (1 - tax) * market.rate(name)));
+    const dividends = (tax: ReplayTerms['withholdingTax']): number => dividendsOf(index.shares, market, tax);
     if (t > from) {
       const price = value / index.divisor;
       const grow = (level: number, paid: number): number =>
@@ -72,21 +75,19 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
     if (index.shares.size > 0)
       changeDivisor(found, index, worthWith(index.shares, market, left), worth(index.shares, market));
     for (const one of decided)
-      if (one.decision === t) pending.set(one.session * 1000 + t, pendingOf(one, market, t, terms));
+      if (pricedOn(one, market) === t) pending.set(one.session * 1000 + t, pendingOf(one, market, t, terms));
     for (const [key, { session, shares, counts, entered = 1 }] of pending) {
       if (session !== t) continue;
       const held = worth(index.shares, market);
-      if (t === from) perShare = base / worth(shares, market);
+      if (t === from) perShare = (base * index.divisor) / worth(shares, market);
       const scale = t === from || terms.keepsShares ? perShare : (held * entered) / worth(shares, market);
       index.shares = new Map([...shares].map(([name, q]) => [name, q * scale]));
-      // What enters between reviews leaves the counts of the others as they were.
-      for (const of of ['adopted', 'seen'] as const)
-        for (const [name, count] of entered === 1 ? [] : index.counts[of])
-          if (shares.has(name)) counts[of].set(name, count);
+      if (entered !== 1) keepCounts(index.counts, counts, shares);
       index.counts = counts;
       if (terms.keepsShares || entered !== 1) changeDivisor(found, index, held, worth(index.shares, market));
       pending.delete(key);
     }
+    keepDivisor(index, terms);
     if (t === from) {
       for (const levels of [found.price, found.total, found.net]) levels.push(base);
       found.points.push(0);
@@ -99,14 +100,33 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
   return found;
 }
 
+/**
+ * Session whose closes make shares of weights: that of effect where a phase mixes them, or a replacement, which is no spun-off
+ * security, has joined them.
+ */
+function pricedOn(
+  { decision, pricing = decision, session, phase, targets, columns }: Run['rebalances'][number],
+  { names }: Pick<Market, 'names'>,
+): number {
+  const isJoined = columns.some(
+    (column) => targets !== undefined && !targets.columns.includes(column) && !names[column]!.endsWith('KID'),
+  );
+  return phase !== undefined || isJoined ? session : pricing;
+}
+
 /** Numbers of shares of a decision at its closes; fixed numbers are one of each. */
 function pendingOf(
-  { columns, weights, targets, session, entered }: Run['rebalances'][number],
+  one: Run['rebalances'][number],
   market: Market,
   t: number,
   { keepsShares }: ReplayTerms,
 ): { shares: Shares; session: number; counts: Counts; entered: number | undefined } {
-  const { columns: of, weights: wanted } = targets ?? { columns, weights };
+  const { session, entered, targets } = one;
+  const { columns: decided, weights: wantedOf } = pricedOn(one, market) === session ? one : (targets ?? one);
+  // What has left by the pricing date is dropped.
+  const isThere = (_: number, k: number): boolean =>
+    one.pricing === undefined || !market.hasEnded(market.names[decided[k]!]!, t);
+  const [of, wanted] = [decided.filter(isThere), wantedOf.filter(isThere)];
   const moneyOf = [...of].map((column) => market.money(market.names[column]!));
   const unit = keepsShares ? sum(moneyOf) : 1;
   const known = [...of].map((c): [string, number] => [market.names[c]!, market.count(market.names[c]!, t)]);
@@ -149,6 +169,23 @@ function changeCounts(
     adopted.set(name, count);
     shares.set(name, held * factor);
   }
+}
+
+/** What enters between reviews leaves the counts of the others as they were. */
+function keepCounts(before: Counts, counts: Counts, shares: Shares): void {
+  for (const of of ['adopted', 'seen'] as const)
+    for (const [name, count] of before[of]) if (shares.has(name)) counts[of].set(name, count);
+}
+
+/** The divisor as it is kept. */
+function keepDivisor(index: { divisor: number }, { rounded }: ReplayTerms): void {
+  if (rounded !== undefined)
+    index.divisor = Math.round(index.divisor * 10 ** rounded.decimals) / 10 ** rounded.decimals;
+}
+
+function dividendsOf(shares: Shares, market: Market, tax: ReplayTerms['withholdingTax']): number {
+  const rateOf = (name: string): number => (typeof tax === 'number' ? tax : tax(name));
+  return sum([...shares].map(([name, q]) => q * market.dividend(name) * (1 - rateOf(name)) * market.rate(name)));
 }
 
 function changeDivisor(found: Replayed, index: { divisor: number }, before: number, after: number): void {
@@ -219,6 +256,7 @@ interface Market {
   money(name: string): number;
   dividend(name: string): number;
   count(name: string, t: number): number;
+  hasEnded(name: string, t: number): boolean;
 }
 
 /** Prices as they are carried: of what an acquisition pays for, what it pays. */
@@ -249,6 +287,11 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
         ? Number.NaN
         : (fields.get('SHARES_OUTSTANDING')?.[row * N + identifiers.indexOf(name)] ?? Number.NaN);
     },
+    hasEnded: (name, t) =>
+      actions.some(({ identifier, type, exDay }) => {
+        const isEnd = type === 'MERGER' || type === 'ACQUISITION' || type === 'DELISTING';
+        return isEnd && identifier === name && exDay <= sessions[t]!;
+      }),
     open: () => paid.clear(),
     adjust(t, { special, rights }) {
       for (const { identifier, type, value, subscriptionPrice } of on(t)) {

@@ -1,3 +1,4 @@
+import { textsOf } from '../../documents/amended-texts.js';
 import { changesMembers, type EventsSpec } from '../../documents/events-spec.js';
 import { dueAfter } from '../../books/due-rebalances.js';
 import { panelRow } from '../../market/session-market.js';
@@ -14,10 +15,12 @@ export function assertNoMemberChange(
   simulated: readonly IndexContinuation[],
 ): void {
   for (const id of recent.keys()) {
-    const { events } = documents[id]!;
-    if (!changesMembers(events)) continue;
+    const ofTexts = textsOf(documents[id]!).map(({ document }) => document.events);
+    const changing = ofTexts.filter(changesMembers);
+    if (changing.length === 0) continue;
     const index = simulated.find((one) => one.document.id === id);
-    if (index === undefined || mayChange(index, events)) throw new CannotResume('member_change');
+    if (index === undefined || changing.some((events) => mayChange(index, events)))
+      throw new CannotResume('member_change');
   }
 }
 

@@ -1,0 +1,265 @@
+import { describe, expect, test } from 'vitest';
+import { fc } from '../../fast-check.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { buildMarket, type ActionSketch } from '../backtest/market-builder.js';
+import { expectResumes, newTally } from '../backtest/extend/growing-run.js';
+import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import { replay, type ReplayTerms } from './plain-replay.js';
+
+/** Reviews, dates, phases, changes between reviews, amendments, withholding by country and rounding in one document. */
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
+const SESSIONS = 40;
+const DAYS = weekdays(SESSIONS);
+const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
+const COUNTRIES = ['US', 'GB', 'FR'];
+const RATES: Readonly<Record<string, number>> = { US: 0.3, GB: 0, FR: 0.15 };
+const countryOf = (name: string): string => COUNTRIES[NAMES.indexOf(name) % 3]!;
+
+const randomRule = fc.constantFrom(
+  undefined,
+  { rule: 'sessions_before', sessions: 2 },
+  { rule: 'sessions_before', sessions: 4 },
+  { rule: 'weekday_before', weekday: 2, weeks: 1 },
+);
+const schedule = (frequency: string, weekday: number) =>
+  fc.record({
+    frequency: fc.constant(frequency),
+    weekday: fc.constant(frequency === 'weekly' ? weekday : null),
+    effective_lag: fc.constantFrom(0, 0, 2),
+    reference: randomRule,
+    pricing_date: randomRule,
+    phase: fc.constantFrom(undefined, undefined, { sessions: 3 }),
+  });
+
+const randomCase = fc.record({
+  steps: fc.array(fc.integer({ min: -60, max: 60 }), { minLength: 300, maxLength: 300 }),
+  events: fc.array(
+    fc.record({
+      name: fc.integer({ min: 1, max: 6 }),
+      type: fc.constantFrom<ActionSketch['type']>('DIVIDEND', 'DIVIDEND', 'SPECIAL_DIVIDEND', 'SPLIT', 'ACQUISITION'),
+      at: fc.integer({ min: 1, max: SESSIONS - 1 }),
+      size: fc.integer({ min: 1, max: 9 }),
+    }),
+    { maxLength: 8 },
+  ),
+  counts: fc.array(
+    fc.record({ name: fc.nat(6), at: fc.integer({ min: 1, max: 39 }), percent: fc.integer({ min: -20, max: 30 }) }),
+    {
+      maxLength: 8,
+    },
+  ),
+  rebalance: schedule('monthly', 1),
+  reviews: fc.record({
+    members: fc.option(schedule('weekly', 0), { nil: undefined, freq: 2 }),
+    weights: fc.option(schedule('weekly', 2), { nil: undefined, freq: 3 }),
+    shares: fc.option(schedule('weekly', 3), { nil: undefined, freq: 2 }),
+  }),
+  weighting: fc.constantFrom('EqualWeight', 'MarketCapWeight', 'MarketCapWeight'),
+  cap: fc.constantFrom(undefined, 0.4),
+  threshold: fc.constantFrom(undefined, 0.05),
+  replacement: fc.constantFrom('none', 'next_ranked', 'reserve'),
+  exits: fc.boolean(),
+  amended: fc.constantFrom(undefined, { rebalance: true }, {}),
+  decimals: fc.constantFrom(undefined, 2),
+  shift: fc.integer({ min: -50, max: 50 }),
+  since: fc.integer({ min: 4, max: SESSIONS - 4 }),
+});
+type Drawn = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
+
+/** The market of a case; prices and share counts after a session are others where that is given. */
+function marketOf({ steps, events, counts, shift }: Drawn, changedAfter = Infinity) {
+  const path = (n: number): number[] => {
+    let price = 40 + 15 * n;
+    return DAYS.map(
+      (_, t) => (price *= 1 + (steps[(7 * t + n * 31) % 300]! + (t > changedAfter ? shift * (n % 3) : 0)) / 1000),
+    );
+  };
+  const close: Record<string, (number | null)[]> = Object.fromEntries(NAMES.map((name, n) => [name, path(n)]));
+  const sorted = events.toSorted((a, b) => a.at - b.at);
+  const own = sorted.filter(
+    (one, i) =>
+      one.at <= changedAfter &&
+      !sorted.slice(0, i).some(({ name, at, type }) => name === one.name && (at === one.at || type === 'ACQUISITION')),
+  );
+  const actions = own.map(({ name, type, at, size }): ActionSketch => {
+    const value = type === 'SPLIT' ? [0.5, 2, 3][size % 3]! : type === 'ACQUISITION' ? 10 * size : 0.4 * size;
+    return { name: NAMES[name]!, type, value, ex: DAYS[at]! };
+  });
+  for (const { name, type, ex } of actions)
+    if (type === 'ACQUISITION') close[name] = close[name]!.map((price, t) => (t > DAYS.indexOf(ex) ? null : price));
+  const factor = (name: string, t: number): number =>
+    actions.reduce(
+      (f, one) => (one.name === name && one.type === 'SPLIT' && one.ex <= DAYS[t]! ? f * one.value : f),
+      1,
+    ) *
+    counts.reduce((f, one) => (NAMES[one.name] === name && one.at <= t ? f * (1 + one.percent / 100) : f), 1) *
+    (t > changedAfter ? 1.5 : 1);
+  const shares = NAMES.map((name, n) => [name, DAYS.map((_, t) => (100 + 10 * n) * factor(name, t))] as const);
+  return {
+    close,
+    actions,
+    fields: { SHARES_OUTSTANDING: Object.fromEntries(shares) },
+    reference: Object.fromEntries(NAMES.map((name) => [name, { CURRENCY: 'USD', COUNTRY: countryOf(name) }])),
+  };
+}
+
+const TOP = (count: number) => [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count } }];
+
+function caseOf(drawn: Drawn): Omit<IndexCase, 'close'> {
+  const { rebalance, weighting, cap, threshold, replacement, exits, amended, decimals, reviews } = drawn;
+  const { members, weights, shares } = reviews;
+  const specs = [
+    { id: 'members', scope: 'membership', schedule: members, selection: TOP(3) },
+    { id: 'weights', scope: 'weights', schedule: weights },
+    { id: 'counts', scope: 'shares', schedule: shares },
+  ].filter((one) => one.schedule !== undefined);
+  return {
+    universe: NAMES,
+    selection: TOP(4),
+    weighting: { type: weighting, ...(cap === undefined ? {} : { cap }) },
+    rebalance,
+    ...(specs.length === 0 ? {} : { reviews: specs }),
+    treatment: { dividends: 'net', withholding_tax: { field: 'COUNTRY', rates: RATES } },
+    events: {
+      ...(threshold === undefined ? {} : { share_changes: 'effective', threshold }),
+      replacement,
+      ...(replacement === 'reserve' ? { reserve: ['G', 'A', 'F', 'B'] } : {}),
+      ...(exits ? { fast_exit: { rank: 4, field: 'MARKET_CAP', schedule: { frequency: 'weekly', weekday: 1 } } } : {}),
+    },
+    document: {
+      ...(decimals === undefined ? {} : { base_market_value: 5e6, rounding: { divisor: decimals } }),
+      ...(amended === undefined
+        ? {}
+        : {
+            amendments: [
+              {
+                effective_from: '2024-03-27',
+                ...amended,
+                changes: {
+                  pipeline: { selection: TOP(5) },
+                  universe: { kind: 'list', identifiers: NAMES.slice(0, 6) },
+                },
+              },
+            ],
+          }),
+    },
+  };
+}
+
+function termsOf({ weighting, threshold, decimals }: Drawn): ReplayTerms {
+  return {
+    special: 'adjust',
+    rights: 'price_only',
+    spinOffs: 'zero_price',
+    keepsShares: false,
+    withholdingTax: (name) => RATES[countryOf(name)]!,
+    ...(decimals === undefined ? {} : { rounded: { decimals, first: 5e4 } }),
+    threshold: weighting === 'MarketCapWeight' ? threshold : undefined,
+  };
+}
+
+describe('all of it in one document, on random markets', () => {
+  test('levels, divisor, dividend points and weights are those of numbers of shares written out', () => {
+    const seen = { phases: 0, priced: 0, changes: 0, reviews: 0, amended: 0 };
+    fc.assert(
+      fc.property(randomCase, (drawn) => {
+        const run = runIndexCase({ ...marketOf(drawn), ...caseOf(drawn) });
+        const expected = replay(run, termsOf(drawn));
+        const { reinvested, columns, weights, sm, value, divisor } = run.index.book;
+        const { price, total, net } = {
+          price: levelsIn(run, 'price'),
+          total: levelsIn(run, 'total'),
+          net: levelsIn(run, 'net'),
+        };
+        for (const [levels, plain] of [
+          [price, expected.price],
+          [total, expected.total],
+          [net, expected.net],
+          [[...value], expected.net],
+          [[...divisor], expected.divisor],
+        ] as const)
+          levels.forEach((level, t) => expectNear(level, plain[t]!, 1e-10));
+        for (let t = 1; t < price.length; t++) {
+          const { points, netPoints } = reinvested!;
+          expectNear(total[t]!, (total[t - 1]! * (price[t]! + points[t]!)) / price[t - 1]!);
+          expectNear(net[t]!, (net[t - 1]! * (price[t]! + netPoints[t]!)) / price[t - 1]!);
+        }
+        expected.weights.forEach((held, t) =>
+          columns.forEach((column, slot) =>
+            expect(weights[t * columns.length + slot]!).toBeCloseTo(held.get(sm.identifiers[column]!) ?? 0, 10),
+          ),
+        );
+        for (const one of run.rebalances) {
+          if (one.phase !== undefined) seen.phases++;
+          if (one.pricing !== undefined) seen.priced++;
+          if (one.cause !== undefined) seen.changes++;
+          if ((one.reviews?.length ?? 0) > 1) seen.reviews++;
+          if (one.amendment !== undefined) seen.amended++;
+        }
+      }),
+      { numRuns: RUNS },
+    );
+    expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(0);
+  });
+
+  test('no data after a session changes constituents and target weights of what was decided by then', () => {
+    fc.assert(
+      fc.property(randomCase, (drawn) => {
+        const decided = (changedAfter: number) => {
+          const { rebalances } = runIndexCase({ ...marketOf(drawn, changedAfter), ...caseOf(drawn) });
+          return rebalances
+            .filter(
+              ({ decision, session, targets }) =>
+                decision <= drawn.since && (targets !== undefined || session <= drawn.since),
+            )
+            .map((one) => {
+              const { columns, weights } = one.targets ?? one;
+              return [one.session, [...columns], [...weights]];
+            });
+        };
+        expect(decided(drawn.since)).toEqual(decided(Infinity));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('extended runs have the same bits as whole ones', () => {
+    const tally = newTally();
+    fc.assert(
+      fc.property(
+        randomCase,
+        fc.integer({ min: 8, max: 25 }),
+        fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 }),
+        (drawn, rows, steps) => {
+          expectResumes({
+            market: buildMarket({ dates: DAYS, ...marketOf(drawn) }),
+            document: documentOf(drawn),
+            request: { createDecider: indexDecider },
+            rows,
+            steps,
+            tally,
+            calendars: CALENDARS,
+          });
+        },
+      ),
+      { numRuns: RUNS },
+    );
+    expect(tally.rebalanced).toBeGreaterThan(0);
+  });
+});
+
+function documentOf(drawn: Drawn): IndexDocument {
+  const { universe, selection, weighting, treatment, document, ...members } = caseOf(drawn);
+  return IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: DAYS[0],
+    currency: 'USD',
+    universe: { kind: 'list', identifiers: universe },
+    pipeline: { selection, treatment, weighting },
+    ...members,
+    ...document,
+  });
+}

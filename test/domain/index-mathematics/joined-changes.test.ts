@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { CALENDARS, expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+
+const DAYS = weekdays(12);
+const flat = (price: number): number[] => DAYS.map(() => price);
+const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
+const on = (at: number, more: object = {}) => ({ frequency: 'custom', dates: [DAYS[at]], ...more });
+
+/** A to D with market values 400, 300, 200 and 100; one of them is bought at 100 on a session. */
+function bought(name: string, at: number, more: Partial<IndexCase> = {}) {
+  const close: Record<string, (number | null)[]> = { A: flat(100), B: flat(100), C: flat(100), D: flat(100) };
+  close[name] = flat(100).map((price, t) => (t > at ? null : price));
+  return runIndexCase({
+    close,
+    fields: { SHARES_OUTSTANDING: { A: flat(4), B: flat(3), C: flat(2), D: flat(1) } },
+    selection: TOP_2,
+    actions: [{ name, type: 'ACQUISITION', value: 100, ex: DAYS[at]! }],
+    events: { replacement: 'next_ranked' },
+    ...more,
+  });
+}
+
+function heldAt({ index: { book } }: ReturnType<typeof bought>, at: number): Record<string, number> {
+  const H = book.columns.length;
+  const weights = [...book.columns].map((column, k): [string, number] => [
+    book.sm.identifiers[column]!,
+    Math.round(book.weights[at * H + k]! * 1e9) / 1e9,
+  ]);
+  return Object.fromEntries(weights.filter(([, weight]) => weight !== 0));
+}
+
+test('a constituent that leaves during a phase is replaced at its last close, and the phase goes on', () => {
+  const run = bought('A', 5, { rebalance: on(4, { phase: { sessions: 4 } }) });
+  expect(heldAt(run, 5)).toEqual({ B: 1 });
+  expect(heldAt(run, 7)).toEqual({ B: 0.5, C: 0.5 });
+  expect(run.rebalances.at(-1)!.phase!.fraction).toBe(1);
+});
+
+test('a constituent that leaves on the session of a review of weights is replaced before the others are weighed', () => {
+  const run = bought('A', 6, { reviews: [{ id: 'weights', scope: 'weights', schedule: on(6) }] });
+  expect(heldAt(run, 6)).toEqual({ B: 0.5, C: 0.5 });
+  expect(run.rebalances.at(-1)!.reviews).toEqual(['weights']);
+});
+
+test('share counts of a phase are those of its securities: without a change nothing scales', () => {
+  const run = bought('D', 11, {
+    weighting: { type: 'MarketCapWeight' },
+    events: { share_changes: 'effective' },
+    rebalance: on(4, { phase: { sessions: 3 } }),
+    selection: [{ id: 'top', type: 'TopN', params: { field: 'RANK', count: 2 } }],
+    fields: {
+      SHARES_OUTSTANDING: { A: flat(4), B: flat(3), C: flat(2), D: flat(1) },
+      RANK: { A: DAYS.map((_, t) => (t < 3 ? 9 : 1)), B: flat(5), C: flat(4), D: flat(2) },
+    },
+  });
+  expect(run.index.book.shareChanges).toEqual([]);
+  run.index.book.divisor.forEach((divisor) => expectNear(divisor, 1));
+});
+
+test('one share of each is held whatever the pricing date', () => {
+  const close = { A: DAYS.map((_, t) => (t < 4 ? 300 : 100)), B: flat(100) };
+  const dates = {
+    reference: { rule: 'sessions_before', sessions: 4 },
+    pricing_date: { rule: 'sessions_before', sessions: 1 },
+  };
+  const run = runIndexCase({ close, weighting: { type: 'PriceWeight' }, rebalance: on(7, dates) });
+  expectNear(heldAt(run, 7)['A']!, 0.5);
+  expectNear(run.index.book.divisor[8]!, run.index.book.divisor[6]!);
+});
+
+test('an immediate amendment has the dates of its rebalance, and its events apply from then on', () => {
+  const dates = { reference: { rule: 'sessions_before', sessions: 3 } };
+  const changes = { rebalance: dates, events: { replacement: 'next_ranked' } };
+  const run = bought('A', 8, {
+    events: {},
+    document: { amendments: [{ effective_from: DAYS[5], rebalance: true, changes }] },
+  });
+  const [, amended] = run.rebalances;
+  expect([amended!.session, amended!.decision].map((session) => session - run.index.book.from)).toEqual([5, 2]);
+  expect(heldAt(run, 8)).toEqual({ B: 0.5, C: 0.5 });
+  const early = bought('A', 3, {
+    events: {},
+    document: { amendments: [{ effective_from: DAYS[5], changes: { events: { replacement: 'next_ranked' } } }] },
+  });
+  expect(heldAt(early, 4)).toEqual({ B: 1 });
+});
+
+test('a phase that began before an amendment ends by the text that it began with', () => {
+  const run = runIndexCase({
+    close: { A: flat(100), B: flat(100), C: flat(100) },
+    fields: { RANK: { A: flat(3), B: DAYS.map((_, t) => (t < 3 ? 2 : 1)), C: DAYS.map((_, t) => (t < 3 ? 1 : 2)) } },
+    selection: [{ id: 'top', type: 'TopN', params: { field: 'RANK', count: 2 } }],
+    rebalance: on(4, { phase: { sessions: 4 } }),
+    document: { amendments: [{ effective_from: DAYS[6], changes: { rebalance: { phase: null, dates: [DAYS[10]] } } }] },
+  });
+  expect(run.rebalances.map(({ session }) => session - run.index.book.from)).toEqual([0, 4, 5, 6, 7, 10]);
+  expect(heldAt(run, 7)).toEqual({ A: 0.5, C: 0.5 });
+});
+
+test.each([
+  [{ events: { share_changes: 'effective' } }, 'events.share_changes'],
+  [{ pipeline: { weighting: { type: 'PriceWeight' } } }, 'pipeline.weighting'],
+])('an amendment by %j is refused', (changes, path) => {
+  const body = {
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: DAYS[0],
+    rebalance: { frequency: 'weekly' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+    amendments: [{ effective_from: DAYS[5], changes }],
+  };
+  const { findings } = validateIndex(body, { calendars: [...CALENDARS.list()], indexOf: () => undefined } as never);
+  const errors = findings.filter(({ severity }) => severity === 'error').map((one) => `${one.code} ${one.path}`);
+  expect(errors).toEqual([`IMMUTABLE_FIELD amendments[0].changes.${path}`]);
+});

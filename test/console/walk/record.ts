@@ -65,7 +65,7 @@ export function describeRecord(desk: () => Desk): void {
     const restoring = page.getByRole('region', { name: `Restore version ${earlier}` });
     const now = (await service.ask<IndexDocument>('GET', '/indices/CORE')).body.base_value;
     await restoring.getByRole('row', { name: new RegExp(`^Base value ${now} 500$`) }).waitFor();
-    await page.getByLabel('Why').fill('Back');
+    await page.getByLabel('Reason', { exact: true }).fill('Back');
     // Somebody else saves meanwhile.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     await service.ask('PUT', '/indices/CORE', { ...document, tags: ['theirs'] });

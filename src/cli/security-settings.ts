@@ -74,7 +74,7 @@ export const SECURITY_SETTINGS = {
   oidcIssuer: optionalText(
     'oidc-issuer',
     'DIVISOR_OIDC_ISSUER',
-    'Address of an OpenID provider, whose tokens are accepted beside keys.',
+    'Address of an OpenID provider, whose tokens are accepted in addition to keys.',
   ),
   oidcAudience: optionalText('oidc-audience', 'DIVISOR_OIDC_AUDIENCE', 'Audience that its tokens must name.'),
   oidcClientId: optionalText(
@@ -169,7 +169,7 @@ export const SECURITY_SETTINGS = {
     flag: 'audit-reads',
     variable: 'DIVISOR_AUDIT_READS',
     otherwise: () => '',
-    help: 'Reads that are logged beside writes: exports, keys, or both with a comma.',
+    help: 'Reads that are logged in addition to writes: exports, keys, or both separated by a comma.',
     schema: list(',').pipe(z.array(z.enum(['exports', 'keys']))),
   }),
   trustedProxies: declare({

@@ -30,12 +30,9 @@ export const NameSolve = z
     rows: z
       .array(SolvedRow)
       .meta({ description: 'Every constraint of the security, binding or not, in row order, lower before upper.' }),
-    lower: z
-      .number()
-      .nullable()
-      .meta({
-        description: 'Minimum feasible weight of the security, including selection constraints; null for none.',
-      }),
+    lower: z.number().nullable().meta({
+      description: 'Minimum feasible weight of the security, including selection constraints; null for none.',
+    }),
     upper: z.number().nullable().meta({ description: 'Largest weight likewise; null for none.' }),
     centre: z.number().meta({
       description: 'What the objective measures the weight from: source_weight for the tracking error, else 0.',

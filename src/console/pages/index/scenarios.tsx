@@ -175,7 +175,9 @@ function Asked({ scenario, findings, path, onChange, onRemove }: AskedProps) {
         names={isWindow ? ['name'] : ['name', 'shocks', 'regression_sessions']}
         changes={{
           shocks: { unit: 'fraction' },
-          regression_sessions: { help: 'Sessions up to the date of the holdings whose returns estimate the responses.' },
+          regression_sessions: {
+            help: 'Sessions up to the date of the holdings whose returns estimate the responses.',
+          },
         }}
         value={scenario}
         findings={findings}

@@ -16,7 +16,7 @@ export function panelsNote(served: Pick<ServedMarket, 'market'> | undefined): st
   const size = `The panels of ${datasetId}, ${Math.ceil(bytes / MIB)} MiB,`;
   return isPaged(bytes)
     ? `${size} are paged on the disk of the home, because they exceed ${most}.`
-    : `${size} are in memory (limit: ${most}).`;
+    : `${size} are in memory, within ${most}.`;
 }
 
 /** The active data store was read. The service is ready without: it says in every refusal what could not be read. */

@@ -55,7 +55,7 @@ export function describeData(desk: () => Desk): void {
     // Whoever is served another market keeps it unless somebody says otherwise.
     expect(await page.getByLabel('Serve the store now').inputValue()).toBe('false');
     await page.getByLabel('Serve the store now').selectOption('true');
-    await page.getByText('is served no more then').waitFor();
+    await page.getByText('This replaces').waitFor();
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     const { body } = await service.ask<DataStore>('GET', '/data/stores/desk-prices');

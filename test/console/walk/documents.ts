@@ -29,7 +29,7 @@ export function describeDocuments(desk: () => Desk): void {
     await service.ask('PUT', '/reports/templates/DESK', { ...body, name: 'Theirs' });
     await page.getByLabel('Name *').fill('Mine');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('Another version was saved').waitFor();
+    await page.getByText('Someone else saved a version').waitFor();
     await page.getByRole('row', { name: /^Name .* Yours Mine Theirs Theirs both$/ }).waitFor();
     await page.getByRole('button', { name: 'Use theirs' }).click();
     await eventually(() => page.getByLabel('Name *').inputValue()).toBe('Theirs');

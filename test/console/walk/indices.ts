@@ -89,7 +89,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Name *').fill('Mine');
     await page.getByLabel('Base value').fill('600');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('Another version was saved').waitFor();
+    await page.getByText('Someone else saved a version').waitFor();
     // What it was, mine, theirs: what one alone changed is kept, what both changed is chosen.
     await page.getByRole('row', { name: /^Name Core Yours Mine Theirs Core you$/ }).waitFor();
     await page.getByRole('row', { name: /^Base value 1000 Yours 600 Theirs 500 both$/ }).waitFor();
@@ -159,8 +159,8 @@ export function describeIndices(desk: () => Desk): void {
       ['Rebalances', 'Turnover'],
       ['Actions', 'Ex-date'],
       ['Publication', 'Nothing is published yet'],
-      ['Versions', 'Choose a version'],
-      ['Runs', 'Once there is another run'],
+      ['Versions', 'Select a version'],
+      ['Runs', 'A comparison is available after the second run'],
       ['Methodology', 'Definition'],
     ] as const) {
       await page.getByRole('link', { name: part, exact: true }).click();
@@ -306,7 +306,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('End *').fill('2020-03-23');
     await page.getByRole('button', { name: 'Shock' }).click();
     // What is not written yet is not refused.
-    await page.getByText('A shock that moves nothing yet is left out').waitFor();
+    await page.getByText('An empty shock is ignored').waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
     await page.getByRole('button', { name: 'Add to Shocks' }).click();
     await page.getByLabel('Shocks: name 1').fill('SECTOR:Energy');

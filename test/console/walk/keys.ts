@@ -65,7 +65,7 @@ export function describeKeys(desk: () => Desk): void {
 
     test('it does not offer what the key may not do, and forgets it on demand', async () => {
       await give(READER.key);
-      await page.getByText('this key may not bring one').waitFor();
+      await page.getByText('this key cannot add one').waitFor();
       const guide = await downloaded(page, () => page.getByRole('link', { name: 'Guide (file)' }).click());
       expect(guide.toString()).toContain('<!doctype html>');
       expect(await page.getByRole('button', { name: 'Generate' }).count()).toBe(0);

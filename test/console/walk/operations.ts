@@ -91,7 +91,7 @@ export function describeOperations(desk: () => Desk): void {
       await page.getByText('The service is not reachable.').waitFor();
       expect(await page.getByRole('row', { name: /^CORE / }).count()).toBe(1);
     });
-    await page.getByText('The service was started again').waitFor();
+    await page.getByText('The service was restarted').waitFor();
     await page.getByText('The service is not reachable.').waitFor({ state: 'detached' });
     await page.getByText('no data served').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Run CORE-OPT' }).or(page.getByText('up to date').first()).first().waitFor();

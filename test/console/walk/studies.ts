@@ -77,7 +77,7 @@ export function describeStudies(desk: () => Desk): void {
     expect(await page.getByRole('table', { name: 'binding constraints' }).textContent()).toContain(
       'Position bounds, upper, ',
     );
-    await page.getByText('No expected returns were chosen').waitFor();
+    await page.getByText('No model of expected returns was selected').waitFor();
     for (const { sentence } of [...body.sensitivities!, ...body.constraint_costs!])
       expect(await page.getByRole('listitem').filter({ hasText: sentence }).count()).toBeGreaterThan(0);
     expect(complaints).toEqual([]);

@@ -26,7 +26,7 @@ export const AWS_SETTINGS = {
     isSecret: true,
   }),
   awsContainerUrl: awsSetting('AWS_CONTAINER_CREDENTIALS_FULL_URI', 'URL of the keys of a pod or container.'),
-  awsContainerToken: awsSetting('AWS_CONTAINER_AUTHORIZATION_TOKEN', 'What that URL is asked with.', {
+  awsContainerToken: awsSetting('AWS_CONTAINER_AUTHORIZATION_TOKEN', 'Token sent to that URL.', {
     isSecret: true,
   }),
   awsContainerTokenFile: awsSetting('AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE', 'File with that, as it is now.'),

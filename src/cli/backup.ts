@@ -11,10 +11,10 @@ export const BACKUP_HELP = `divisor backup [FOLDER] [--home HOME] [--database UR
 Copies a home into a new folder, also while the service runs on it: the documents as one moment had them, every result and
 managed store they name, and a manifest with the hash of each file. The folder appears only when all of it is on disk.
 
-  FOLDER   Where to write it; backups/TIME in the home unless given. Keep copies on another disk.
-  --home   Folder of the service; DIVISOR_HOME or ./var unless given.
+  FOLDER   Where to write it. Default: backups/TIME in the home. Keep copies on another disk.
+  --home   Folder of the service. Default: DIVISOR_HOME or ./var.
   --database, --artifacts
-           Where services of several machines keep documents and results; DATABASE_URL and DIVISOR_ARTIFACTS unless given.
+           Where services of several machines keep documents and results. Default: DATABASE_URL and DIVISOR_ARTIFACTS.
            The backup is that of a home all the same, and is restored to either.
   --json   One JSON object, as on a pipe.
 

@@ -24,9 +24,9 @@ check  Compares the calendars with a folder of reference files over the days bot
 index  Writes index.json anew from the rule files and the aliases, after either was edited.
 
   --corrections  Changes to the reference: JSON by code, entries with close, open and confidence.
-  --confidence   Confidences of the corrections to apply; high unless given.
+  --confidence   Confidences of the corrections to apply. Default: high.
   --from, --to   Compare only these days.
-  --folder       Folder of rule files; the one that ships with the service unless given.
+  --folder       Folder of rule files. Default: the one that ships with the service.
 `;
 
 const OPTIONS = {

@@ -55,7 +55,7 @@ export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
   ['--home FOLDER', 'Without a URL: open this home in this process; DIVISOR_HOME otherwise.'],
   [
     '--data-roots FOLDERS',
-    'With a home: folders that data may lie below; DIVISOR_DATA_ROOTS, or the home and the working folder, otherwise.',
+    'With a home: root folders of data. Default: DIVISOR_DATA_ROOTS, or the home and the working folder.',
   ],
 ];
 

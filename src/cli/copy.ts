@@ -17,7 +17,7 @@ from it; otherwise they stay in the home, which is served with them. Each docume
 hash. A copy that is cut short is not served, and can be run again. After a copy into a database the home's own documents are moved aside into its folder documents-TIME.
 
   --from, --to  A folder, or postgres://user:password@host:5432/name; DATABASE_URL stands for the one that is left out.
-  --artifacts   file:///folder or s3://bucket/prefix, of the database's services; DIVISOR_ARTIFACTS unless given.
+  --artifacts   file:///folder or s3://bucket/prefix, of the database's services. Default: DIVISOR_ARTIFACTS.
   --json        One JSON object a line, as on a pipe.
 
 Exit statuses: 0 done; 1 done, but for documents and files that cannot be read, which are named; 75 a service runs on one of

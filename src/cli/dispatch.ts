@@ -8,7 +8,7 @@ import { VIEW_COMMANDS } from './view-commands/table.js';
 /** One command: what it is for, and its code, loaded only when it is asked for. */
 interface Command {
   readonly summary: string;
-  /** What `--help` explains; the settings of the service unless given. */
+  /** What `--help` explains. Default: the settings of the service. */
   readonly help?: () => Promise<string>;
   readonly run: (argv: readonly string[], environment: NodeJS.ProcessEnv) => Promise<number>;
 }
@@ -55,7 +55,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async (argv) => (await import('./verify-published.js')).verifyPublished(argv),
   },
   audit: {
-    summary: 'Write who wrote which document and when, or check such a log; list what is doubtful in a data store.',
+    summary: 'Export or check the audit log; list the data warnings of a data store.',
     help: async () => (await import('./audit.js')).AUDIT_HELP,
     run: async (argv, environment) => (await import('./audit.js')).audit(argv, environment),
   },

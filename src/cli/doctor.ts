@@ -96,7 +96,9 @@ const LOOKS: Readonly<Record<string, Look>> = {
     const says = `Divisor ${engineVersion()} on Node ${process.versions.node}, ${process.platform} ${process.arch}.`;
     if (major < NODE_LEAST[0] || (major === NODE_LEAST[0] && minor < NODE_LEAST[1]))
       return fault(`${says} It needs Node ${NODE_LEAST.join('.')} or newer.`);
-    return major < NODE_SUPPORTED ? warning(`${says} This line of Node is not mended any more; 24 is.`) : ok(says);
+    return major < NODE_SUPPORTED
+      ? warning(`${says} This release line of Node is no longer maintained; use 24.`)
+      : ok(says);
   },
   home: async (_settings, home) => {
     const found = await stat(home.path).catch(() => undefined);
@@ -253,7 +255,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
     const absent: string[] = [];
     // A home that is absent is made at the first start, and has a line of its own.
     for (const root of dataRoots) if (root !== home && !(await canRead(root))) absent.push(root);
-    const says = `Folder stores and file databases may lie below ${dataRoots.join(', ')}; --data-roots or DIVISOR_DATA_ROOTS names others.`;
+    const says = `Folder stores and file databases must be below ${dataRoots.join(', ')}; --data-roots or DIVISOR_DATA_ROOTS sets other folders.`;
     return absent.length === 0 ? ok(says) : warning(`${says} Of these cannot be read: ${absent.join(', ')}.`);
   },
 };

@@ -19,18 +19,18 @@ export const EXPORT_GRAMMAR: Grammar = {
     index: { type: 'string', value: 'ID', help: 'The index or strategy whose run is exported.' },
     ...RUN,
     'as-known-on': AS_KNOWN['as-known-on'],
-    start: { type: 'string', value: 'DATE', help: 'First date; that of the run unless given.' },
-    end: { type: 'string', value: 'DATE', help: 'Last date; that of the run unless given.' },
+    start: { type: 'string', value: 'DATE', help: 'First date. Default: that of the run.' },
+    end: { type: 'string', value: 'DATE', help: 'Last date. Default: that of the run.' },
     by: {
       type: 'string',
       value: 'COLUMN',
-      help: 'Reference column of the groups of exposures (SECTOR unless given) or of the issuers of limits and breaches (ISSUER).',
+      help: 'Reference column of the groups of exposures (default: SECTOR) or of the issuers of limits and breaches (ISSUER).',
     },
     format: {
       type: 'string',
       value: 'FORMAT',
       choices: FORMAT_NAMES,
-      help: `${FORMAT_NAMES.join(', ')}; that of the ending of --out unless given, else csv.`,
+      help: `${FORMAT_NAMES.join(', ')}; default: that of the ending of --out, else csv.`,
     },
   },
 };
@@ -57,7 +57,7 @@ export async function exportTable(argv: readonly string[], environment: NodeJS.P
     const { bytes, stale } = await asked(client, request);
     if (stale !== null)
       process.stderr.write(
-        `divisor: the run of ${request.indexId} is not current: ${stale}. Backtest it again to mend that.\n`,
+        `divisor: the run of ${request.indexId} is not current: ${stale}. Run the backtest again.\n`,
       );
     if (out === undefined) {
       await pipeline(Readable.from(bytes), process.stdout, { end: false });

@@ -42,7 +42,7 @@ export function assertOnePlace(
     );
   if (existsSync(join(home, 'documents', 'data.mdb')))
     throw new UsageError(
-      `--home names a home with documents of its own, DATABASE_URL of the environment a database. ${instead}`,
+      `--home names a home with its own documents, but the environment variable DATABASE_URL names a database. ${instead}`,
     );
 }
 

@@ -20,20 +20,20 @@ export interface JobCommand<R> extends Grammar {
   /** The result as text for a person. */
   show(result: R, flags: FlagValues): string;
   /**
-   * Records of the result that are lines of their own for a program, and what is left of it; the whole unless given.
+   * Records of the result that are lines of their own for a program, and what is left of it. Default: the whole.
    */
   lines?(result: R): { readonly event: string; readonly records: readonly object[]; readonly rest: object };
   /** Records of the result as a table, for `--csv`. */
   csv?(result: R): { readonly header: readonly string[]; readonly rows: readonly (readonly unknown[])[] };
   /** What is to be known beside the result, a line each on standard error of a pipe; `show` says it to a person. */
   notices?(result: R): readonly string[];
-  /** Status that the command ends with; done unless given. */
+  /** Status that the command ends with. Default: done. */
   exitStatus?(result: R, flags: FlagValues): number;
   /** On a home: begins with the data as it was, without what its source has now. */
   readonly keepsServed?: true;
   /** Ending of the file `--out` names, if it has any: `.pdf`. */
   readonly ending?: string;
-  /** Bytes of the file `--out` names; the result as JSON unless given. */
+  /** Bytes of the file `--out` names. Default: the result as JSON. */
   file?(client: DivisorClient, result: R, asked: AskedFile): Promise<Uint8Array> | undefined;
 }
 

@@ -29,15 +29,15 @@ on a worker's port within three.
 A key is printed once, when it is made. The first key of a home makes every request need one.
 
   --name       What or whom the key is for, at most 64 characters.
-  --scopes     What it may do, of ${SCOPES.join(', ')}; read unless given. admin may do everything.
+  --scopes     What it may do, of ${SCOPES.join(', ')}. Default: read. admin may do everything.
   --expires    First day, in UTC, on which it is no longer accepted, or never. Default: never; in ${ADMIN_DAYS} days with the scope admin.
   --prefixes   Beginnings of the ids it may read, write and run, separated by commas. Default: all ids.
   --from       Addresses and ranges it is accepted from, separated by commas. Default: all addresses.
   --overlap    How long the old key is accepted beside its successor: a number and m, h or d. Default: 24h.
   --stateless  Keep nothing: print the key and the entry of DIVISOR_API_KEYS that stands for it.
-  --home       Folder of the service; DIVISOR_HOME or ./var unless given.
-  --database   Where its documents are, unless in the home; DATABASE_URL unless given.
-  --artifacts  Where its results are, unless in the home; DIVISOR_ARTIFACTS unless given.
+  --home       Folder of the service. Default: DIVISOR_HOME or ./var.
+  --database   Where its documents are, unless in the home. Default: DATABASE_URL.
+  --artifacts  Where its results are, unless in the home. Default: DIVISOR_ARTIFACTS.
 
 PLACE is one of the last three: --home, or --database and --artifacts of several services.
 `;

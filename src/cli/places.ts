@@ -32,7 +32,7 @@ export function artifactsOf(settings: Settings): ArtifactPlace | undefined {
   const { artifacts: url, home, cache: folder = join(home, 'cache'), cacheMegabytes } = settings;
   if (url === undefined) return undefined;
   if (settings.database === undefined)
-    throw new StartRefusal(EXIT_CONFIGURATION, 'Artifacts beside the home need a database: give --database too.');
+    throw new StartRefusal(EXIT_CONFIGURATION, 'Artifacts outside the home need a database: set --database, too.');
   return artifactPlace({
     url,
     cache: { folder, bytesMax: cacheMegabytes * 2 ** 20 },

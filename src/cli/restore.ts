@@ -12,7 +12,7 @@ Puts a backup in place of a home while no service runs on it. Every file is chec
 held is moved aside into its folder replaced-TIME, never deleted; a restore that is cut short is not served, and can be run again.
 
   FOLDER     The backup, as \`divisor backup\` wrote it.
-  --home     Home to restore to; DIVISOR_HOME or ./var unless given.
+  --home     Home to restore to. Default: DIVISOR_HOME or ./var.
   --replace  Do so although the home holds documents already.
   --database, --artifacts
              Restore to a database without documents and to a place for results; DATABASE_URL and DIVISOR_ARTIFACTS

@@ -76,7 +76,7 @@ export const SECURITY_SETTINGS = {
     flag: 'oidc-issuer',
     variable: 'DIVISOR_OIDC_ISSUER',
     otherwise: () => '',
-    help: 'Address of an OpenID provider, whose tokens are accepted beside keys; over HTTPS unless it is on this machine.',
+    help: 'Address of an OpenID provider, whose tokens are accepted in addition to keys. It must be https:// unless it is on this machine.',
     schema: z
       .string()
       .refine(
@@ -178,7 +178,7 @@ export const SECURITY_SETTINGS = {
     flag: 'audit-reads',
     variable: 'DIVISOR_AUDIT_READS',
     otherwise: () => '',
-    help: 'Reads that are logged beside writes: exports, keys, or both with a comma.',
+    help: 'Reads that are logged in addition to writes: exports, keys, or both separated by a comma.',
     schema: list(',').pipe(z.array(z.enum(['exports', 'keys']))),
   }),
   trustedProxies: declare({

@@ -9,7 +9,7 @@ import { databaseUrlFault } from '#store/postgres/database-url.js';
 /** A setting without which another has no effect. */
 export interface Needs {
   readonly setting: 'database' | 'artifacts';
-  /** How its value must begin; any unless given. */
+  /** How its value must begin. Default: any. */
   readonly begins?: string;
 }
 
@@ -48,7 +48,7 @@ export const PANEL_MEGABYTES = declare({
   variable: 'DIVISOR_PANEL_MEMORY_MB',
   otherwise: () => String(Math.floor(Math.min(8192, memoryBudget(0.25) / 2 ** 20))),
   otherwiseHelp: 'a quarter of the memory, at most 8192',
-  help: 'Memory of the panels of one store, in MiB; those of a larger one lie on the disk of the home and are read as they are needed.',
+  help: 'Memory of the panels of one store, in MiB; those of a larger store are read from the disk of the home when needed.',
   schema: whole(1, 100_000_000),
 });
 

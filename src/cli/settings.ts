@@ -41,7 +41,7 @@ export const SETTINGS = {
     flag: 'port',
     variable: 'PORT',
     otherwise: () => '8080',
-    help: 'Port to listen on; 0 takes any free one, as workers do unless given.',
+    help: 'Port to listen on; 0 selects any free port, the default of workers.',
     schema: whole(0, 65_535),
   }),
   home: declare({
@@ -58,7 +58,7 @@ export const SETTINGS = {
     flag: 'database',
     variable: 'DATABASE_URL',
     otherwise: () => '',
-    help: 'PostgreSQL for documents and jobs: postgres://user:password@host:5432/name; in the home unless given. The variable, as flags are seen in the list of processes.',
+    help: 'PostgreSQL for documents and jobs: postgres://user:password@host:5432/name. Default: files in the home. Prefer the environment variable, because flags are visible in the list of processes.',
     schema: databaseUrl,
     mayHoldSecret: true,
   }),
@@ -77,7 +77,7 @@ export const SETTINGS = {
     flag: 'migrate',
     variable: 'DIVISOR_MIGRATE',
     otherwise: () => 'off',
-    help: 'Whether a start makes or upgrades the tables of the database; divisor migrate does so alone.',
+    help: 'Create or upgrade the tables of the database at the start; divisor migrate does only this.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
     needs: { setting: 'database' },
   }),
@@ -85,7 +85,7 @@ export const SETTINGS = {
     flag: 'workers',
     variable: 'DIVISOR_WORKERS',
     otherwise: () => String(availableParallelism()),
-    help: 'Compute threads; the cores of the machine unless given. With --artifacts none for heavy jobs unless given.',
+    help: 'Compute threads. Default: the cores of the machine; with --artifacts none for heavy jobs.',
     schema: whole(1, 256),
   }),
   numerics: declare({
@@ -167,7 +167,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_RUNS_KEPT',
     // A month of daily runs.
     otherwise: () => '20',
-    help: 'Runs of an index that stay, the newest first; those whose closes were published stay beside them.',
+    help: 'Maximum number of runs kept for an index; published runs are kept in addition.',
     schema: whole(1, 1000),
   }),
   documentVersionsKept: declare({

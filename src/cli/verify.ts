@@ -20,9 +20,9 @@ divisor verify --backup FOLDER [--json]
 Reads everything a home holds, also while the service runs on it, and compares it with the hashes it was written with:
 documents, results, managed stores. Or does so with a backup and its manifest.
 
-  --home      Folder of the service; DIVISOR_HOME or ./var unless given.
-  --database  Where the documents are, unless in the home; DATABASE_URL unless given.
-  --artifacts Where results and managed stores are, unless in the home; DIVISOR_ARTIFACTS unless given.
+  --home      Folder of the service. Default: DIVISOR_HOME or ./var.
+  --database  Where the documents are, unless in the home. Default: DATABASE_URL.
+  --artifacts Where results and managed stores are, unless in the home. Default: DIVISOR_ARTIFACTS.
   --backup    Look at this backup instead.
   --json      One JSON object a line, as on a pipe.
 

@@ -13,4 +13,4 @@ startTheme();
 followLinks();
 startPrincipal();
 startLive();
-render(<Shell />, document.getElementById('app')!); // It stands in the page.
+render(<Shell />, document.getElementById('app')!); // The element is part of the page.

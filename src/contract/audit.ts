@@ -38,7 +38,7 @@ export const auditRoutes = routes({
       }),
       author: z.string().min(1).max(200).optional().meta({ description: 'Who wrote.' }),
       after: z.int().min(0).default(0).meta({ description: 'Entries after this number.' }),
-      limit: z.int().min(1).max(100_000).optional().meta({ description: 'Most entries; all unless given.' }),
+      limit: z.int().min(1).max(100_000).optional().meta({ description: 'Maximum number of entries. Default: all.' }),
     }),
     success: { status: 200, description: 'The entries.', schema: AuditLog, media: [LOG_MEDIA] },
     errors: ['INVALID_RANGE', 'DOCUMENT_UNREADABLE'],

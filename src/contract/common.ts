@@ -141,7 +141,7 @@ export const TypeSpec = z
  * by the pipeline.
  */
 export const listingQuery = z.strictObject({
-  limit: z.int().min(1).max(1000).optional().meta({ description: 'At most so many entries.' }),
+  limit: z.int().min(1).max(1000).optional().meta({ description: 'Maximum number of entries.' }),
   after: z.string().max(64).optional().meta({ description: 'Only entries whose id comes after this one.' }),
 });
 

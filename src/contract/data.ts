@@ -121,7 +121,7 @@ const assetParams = z.strictObject({
 const pricesQuery = z.strictObject({
   as_known_on: AsKnownOnText,
   store_id: Id.optional().meta({
-    description: 'The store; the served one unless given. Another one is read for the occasion.',
+    description: 'The store. Default: the served one. Another store is read for this request.',
   }),
   start: date('First date.'),
   end: date('Last date.'),
@@ -132,7 +132,7 @@ const pricesQuery = z.strictObject({
     .array(z.string().min(1))
     .max(100)
     .optional()
-    .meta({ description: 'Columns wanted, in this order; all unless given.' }),
+    .meta({ description: 'Columns, in this order. Default: all.' }),
   adjust: z.enum(['none', 'splits', 'total']).default('none').meta({
     description:
       'As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.',
@@ -149,9 +149,9 @@ const batchQuery = z.strictObject({
     .meta({ description: 'Repeated or separated by commas; duplicates are removed.' }),
   fields: z.array(z.string().min(1)).max(100).optional().meta({
     description:
-      'Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED; every reference column unless given.',
+      'Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.',
   }),
-  as_of: date('Values as known on this date; the latest unless given.'),
+  as_of: date('Values as known on this date. Default: the latest.'),
 });
 export type BatchQuery = z.infer<typeof batchQuery>;
 
@@ -165,7 +165,7 @@ export type ActionsQuery = z.infer<typeof actionsQuery>;
 
 const searchQuery = z.strictObject({
   q: z.string().max(64).optional().meta({ description: 'Part of an identifier or a name, whatever its case.' }),
-  limit: z.int().min(1).max(1000).default(100).meta({ description: 'At most so many names.' }),
+  limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of securities.' }),
   after: z.string().max(64).optional().meta({ description: 'Only names whose identifier comes after this one.' }),
 });
 export type SearchQuery = z.infer<typeof searchQuery>;
@@ -240,7 +240,7 @@ export const dataRoutes = routes({
     summary: 'Reference data and universes of one name.',
     params: assetParams,
     query: z.strictObject({
-      as_of: date('Values as known on this date; the latest unless given.'),
+      as_of: date('Values as known on this date. Default: the latest.'),
       as_known_on: AsKnownOnText,
     }),
     success: { status: 200, description: 'The reference data.', schema: ReferenceResponse },
@@ -277,7 +277,7 @@ export const dataRoutes = routes({
     path: '/data/coverage',
     scope: 'read',
     tag: 'data',
-    summary: 'What the served store holds, and how old it is.',
+    summary: 'Contents and age of the served store.',
     success: { status: 200, description: 'Coverage by dataset.', schema: CoverageResponse },
     errors: [],
   },

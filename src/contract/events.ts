@@ -16,14 +16,16 @@ const meanings = Object.entries(EVENT_KINDS)
 const IDS_MAX = 200;
 
 export const EventsQuery = z.strictObject({
-  from: IsoDate.optional().meta({ description: 'First day; today (UTC) unless given.' }),
-  to: IsoDate.optional().meta({ description: 'Last day; 366 days after the first unless given, at most ten years.' }),
-  index_ids: z.array(Id).max(IDS_MAX).default([]).meta({ description: 'Indices; every one unless given.' }),
+  from: IsoDate.optional().meta({ description: 'First day. Default: today (UTC).' }),
+  to: IsoDate.optional().meta({
+    description: 'Last day, at most ten years after the first. Default: 366 days after the first.',
+  }),
+  index_ids: z.array(Id).max(IDS_MAX).default([]).meta({ description: 'Indices. Default: every one.' }),
   kinds: z
     .array(z.enum(KINDS))
     .max(KINDS.length)
     .default([])
-    .meta({ description: `Kinds of events; every one unless given. ${meanings}.` }),
+    .meta({ description: `Kinds of events. Default: every one. ${meanings}.` }),
 });
 export type EventsQuery = z.infer<typeof EventsQuery>;
 

@@ -35,7 +35,7 @@ export const exportRoutes = routes({
     scope: 'read',
     tag: 'analytics',
     summary: 'A table of a run as a file, its whole history.',
-    description: `Tables:\n\n${tables.join('\n')}\n\nFormats, by \`format\` or else by \`Accept\`:\n\n${formats.join('\n')}\n\nWith \`as_known_on\`, the run is the newest stored one that was made on the content of then. Rows come as a stream of any length. The header \`X-Run-Stale\` names what is not current of the run (\`definition\`, \`data\`, \`engine\`); it is absent while the run is current.`,
+    description: `Tables:\n\n${tables.join('\n')}\n\nFormats, by \`format\` or else by \`Accept\`:\n\n${formats.join('\n')}\n\nWith \`as_known_on\`, the run is the newest one stored for that version of the data. Rows are streamed. The header \`X-Run-Stale\` lists the causes of a stale run (\`definition\`, \`data\`, \`engine\`); it is absent while the run is current.`,
     params: z.strictObject({
       index_id: Id,
       table: z.enum(EXPORT_NAMES).meta({ description: 'The table.' }),
@@ -43,14 +43,14 @@ export const exportRoutes = routes({
     query: z.strictObject({
       ...whichRun,
       as_known_on: AsKnownOnText,
-      start: IsoDate.optional().meta({ description: 'First date; that of the run unless given.' }),
-      end: IsoDate.optional().meta({ description: 'Last date; that of the run unless given.' }),
+      start: IsoDate.optional().meta({ description: 'First date. Default: that of the run.' }),
+      end: IsoDate.optional().meta({ description: 'Last date. Default: that of the run.' }),
       date: IsoDate.optional().meta({
         description: 'Session of `closing` and `opening`: the last at or before it. Default: the last of the run.',
       }),
       by: z.string().min(1).max(64).optional().meta({
         description:
-          'Reference column of the groups of `exposures` (SECTOR unless given) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.',
+          'Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.',
       }),
     }),
     success: {

@@ -52,7 +52,7 @@ export const Health = z
     store: z
       .strictObject({
         active: z.string().nullable().meta({ description: 'Id of the data store being served.' }),
-        status: z.string().nullable().meta({ description: 'What the data store is doing.' }),
+        status: z.string().nullable().meta({ description: 'State of the data store.' }),
         end: z.string().nullable().meta({ description: 'Latest session it holds, YYYY-MM-DD.' }),
         partial_dates: z
           .strictObject({
@@ -84,7 +84,7 @@ export const PublicHealth = z
     status: z.literal('live'),
     version: z.string().meta({ description: 'The running engine version.' }),
   })
-  .meta({ id: 'PublicHealth', description: 'What a service with keys says of itself without a key.' });
+  .meta({ id: 'PublicHealth', description: 'Response of a service with keys to a request without a key.' });
 export type PublicHealth = z.infer<typeof PublicHealth>;
 
 export const Liveness = z.strictObject({ status: z.literal('live') }).meta({ id: 'Liveness' });

@@ -109,7 +109,7 @@ export type JobCollection = z.infer<typeof JobCollection>;
 
 export const JobRetries = z
   .strictObject({
-    retried: z.array(jobIdSchema).meta({ description: 'Jobs that were queued anew, the newest first.' }),
+    retried: z.array(jobIdSchema).meta({ description: 'Jobs that were queued again, the newest first.' }),
     refused: z
       .array(z.strictObject({ job_id: jobIdSchema, code: z.string(), message: z.string() }))
       .meta({ description: 'Failed jobs that were not, with the reason.' }),
@@ -153,7 +153,7 @@ export const jobRoutes = routes({
     query: z.strictObject({
       kind: z.array(z.enum(JOB_KINDS)).optional().meta({ description: 'Only jobs of one of these kinds.' }),
       status: z.array(z.enum(JOB_STATUS_NAMES)).optional().meta({ description: 'Only jobs in one of these states.' }),
-      limit: z.int().min(1).max(LIMITS.MAX_LISTED_JOBS).default(100).meta({ description: 'At most so many jobs.' }),
+      limit: z.int().min(1).max(LIMITS.MAX_LISTED_JOBS).default(100).meta({ description: 'Maximum number of jobs.' }),
       before: jobIdSchema.optional().meta({ description: 'Only jobs submitted before this one.' }),
     }),
     success: { status: 200, description: 'The jobs.', schema: JobCollection },
@@ -168,7 +168,8 @@ export const jobRoutes = routes({
     description: `One event \`status\` on connect for each unfinished job, the newest ${LIMITS.MAX_LISTED_JOBS} of them, its data the JobStatus with a null result; then an event \`caught-up\`; then an event \`status\` for every change of any job. A comment comes every 15 seconds.`,
     query: z.strictObject({
       seconds: z.int().min(0).max(LIMITS.MAX_STREAM_SECONDS).default(LIMITS.MAX_STREAM_SECONDS).meta({
-        description: 'The stream ends after so many seconds; at 0 once the unfinished jobs have been reported.',
+        description:
+          'The stream ends after this number of seconds; at 0 as soon as the unfinished jobs have been reported.',
       }),
     }),
     success: { status: 200, description: 'The stream.', media: ['text/event-stream'] },
@@ -201,7 +202,7 @@ export const jobRoutes = routes({
     scope: 'run',
     withoutMarket: true,
     tag: 'jobs',
-    summary: 'Queues failed jobs anew.',
+    summary: 'Queues failed jobs again.',
     description:
       'Each failed job of the kinds, that failed since the time, is queued again with the input and the owner of its submission; its earlier attempts stay in its status, and its callbacks are sent again. Jobs that were not queued are reported with the reason. Jobs that failed under an earlier version keep no input.',
     body: { schema: JobRetryRequest, optional: true, example: { kinds: ['backtest'], since: '2024-06-28T00:00:00Z' } },

@@ -69,7 +69,7 @@ export function openApiDocument(
           type: 'apiKey',
           in: 'header',
           name: 'X-API-Key',
-          description: 'The same key in a header of its own.',
+          description: 'The key in a separate header.',
         },
       },
     },

@@ -13,8 +13,7 @@ export const PublishRequest = z
   .strictObject({
     ...whichRun,
     through: IsoDate.optional().meta({
-      description:
-        'Last date to publish; that of the run unless given. Refused where a session up to it is not in the run.',
+      description: 'Last date to publish. Default: that of the run. Refused if the run lacks a session up to it.',
     }),
     restate: z.boolean().default(false).meta({ description: 'Whether closes that differ are published again.' }),
     reason: z
@@ -23,7 +22,7 @@ export const PublishRequest = z
       .optional()
       .meta({ description: 'Why, for the log; a restatement needs one.' }),
     allow_partial: z.boolean().default(false).meta({
-      description: 'Whether closes on which names of the index have no bar are published; their entries say so.',
+      description: 'Publish closes for which constituents have no bar; their entries record it.',
     }),
   })
   .meta({ id: 'PublishRequest' });

@@ -122,7 +122,7 @@ export const reportRoutes = routes({
     query: z.strictObject({
       index_id: Id.optional().meta({ description: 'Only renders that were asked for this index.' }),
       template_id: Id.optional().meta({ description: 'Only renders of this template.' }),
-      limit: z.int().min(1).max(1000).default(100).meta({ description: 'At most so many renders.' }),
+      limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of renders.' }),
       before: Id.optional().meta({ description: 'Only renders older than this one: the next page.' }),
     }),
     success: { status: 200, description: 'The renders.', schema: RenderCollection },

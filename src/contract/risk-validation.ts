@@ -31,7 +31,7 @@ const ValidatedPortfolio = z
     ...measures,
     bias_low: number('Lower end of the 95 % band of the bias of right forecasts: 1 - sqrt(2 / observations).'),
     bias_high: number('Upper end of that band.'),
-    in_band: z.boolean().meta({ description: 'Whether the bias lies in the band.' }),
+    in_band: z.boolean().meta({ description: 'True if the bias is within the band.' }),
     forecast_volatility: number('Root mean square of the forecasts, annualised.'),
     realised_volatility: number('Standard deviation of the outcomes, annualised.'),
   })
@@ -41,7 +41,7 @@ const ValidatedFamily = z
   .strictObject({
     family,
     portfolios: z.int().meta({ description: 'Portfolios of the family.' }),
-    share_in_band: number('Share of them whose bias lies in its band; 0.95 where forecasts are right.'),
+    share_in_band: number('Share of portfolios with a bias within the band; 0.95 for unbiased forecasts.'),
     ...measures,
   })
   .meta({ id: 'ValidatedFamily', description: 'Means over the portfolios of a family.' });

@@ -47,7 +47,7 @@ export const rollingRiskRoutes = routes({
         .meta({ description: 'Returns of a window; 63 unless a half-life is given.' }),
       against: z.enum(RISK_REFERENCES).optional().meta({
         description:
-          'The tracked index, or the external benchmark that the run was made with; the index unless given, and instead of `benchmark`.',
+          'The tracked index, or the external benchmark of the run; replaces `benchmark`. Default: the index.',
       }),
       benchmark: BenchmarkName.optional(),
       half_life: z.coerce

@@ -52,7 +52,7 @@ export interface Body {
   readonly schema: z.ZodType;
   /** No body, an empty body, `null` and `{}` are all accepted and parsed as `{}`. */
   readonly optional?: boolean;
-  /** Longest accepted body; LIMITS.MAX_BODY_BYTES unless given. */
+  /** Longest accepted body. Default: LIMITS.MAX_BODY_BYTES. */
   readonly bytesMax?: number;
   /**
    * A document is handed to its service as parsed JSON: the service's own validation words the findings

@@ -26,7 +26,7 @@ export const runState = {
     description: 'Version of the index or strategy that was run; null of runs from before there were versions.',
   }),
   stale: StaleState.nullable().meta({
-    description: 'Null while what is stored is what a run of the same request would give now.',
+    description: 'Null while the stored run equals a run of the same request made now.',
   }),
 };
 
@@ -44,12 +44,12 @@ export const RunOf = z
 /** Which run a view is of. */
 export const whichRun = {
   run_id: RunKey.optional().meta({
-    description: 'Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.',
+    description: 'Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.',
   }),
 };
 
 /** The run whose definition is decided. */
 export const definitionRun = RunKey.optional().meta({
   description:
-    'Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served; the definition as it is stored unless given.',
+    'Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served. Default: the definition as it is stored.',
 });

@@ -40,7 +40,7 @@ export const SweepSelection = z
     sharpe_variance: z.number().meta({ description: 'Variance of the Sharpe ratios of the trials.' }),
     expected_maximum_sharpe_ratio: z
       .number()
-      .meta({ description: 'What the best of as many trials with a true Sharpe ratio of zero is expected to show.' }),
+      .meta({ description: 'Expected Sharpe ratio of the best of this many trials if every true ratio is zero.' }),
     deflated_sharpe_ratio: probability(
       'Bailey and López de Prado (2014): probability that the true Sharpe ratio exceeds it.',
     ).nullable(),

@@ -17,11 +17,16 @@ export const DocumentVersion = z
     etag: z.string().meta({ description: 'SHA-256 of the content; of a deletion that of what was deleted.' }),
     at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
     author: z.string().meta({ description: 'Name of the key; local where none is asked for.' }),
-    key_id: z.string().nullable().meta({ description: 'Id of the key, or subject of the token; null without one.' }),
+    key_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'Id of the key, or subject of the token; null if there is none.' }),
     note: z
       .string()
       .nullable()
-      .meta({ description: `X-Change-Note of the write, at most ${NOTE_LENGTH_MAX} characters; null without one.` }),
+      .meta({
+        description: `X-Change-Note of the write, at most ${NOTE_LENGTH_MAX} characters; null if there is none.`,
+      }),
     action: z.enum(VERSION_ACTIONS).meta({ description: 'What the write made of the document.' }),
     restored_from: z.int().min(1).nullable().meta({
       description: 'Number of the version that was brought back; null of other writes.',
@@ -56,8 +61,8 @@ export const VersionDifference = z
     changes: z.array(DocumentChange).meta({ description: 'Applied in order they lead from the one to the other.' }),
     sentences: z
       .strictObject({
-        removed: z.array(z.string()).meta({ description: 'Said of the one alone.' }),
-        added: z.array(z.string()).meta({ description: 'Said of the other alone.' }),
+        removed: z.array(z.string()).meta({ description: 'Sentences of the first version only.' }),
+        added: z.array(z.string()).meta({ description: 'Sentences of the second version only.' }),
       })
       .meta({ description: 'Of the methodology; of indices only.' }),
   })
@@ -69,7 +74,7 @@ const VersionedDocument = z
   .meta({ id: 'VersionedDocument', description: 'The document as it was stored, in the fields it had then.' });
 
 const listQuery = z.strictObject({
-  limit: z.int().min(1).max(1000).default(100).meta({ description: 'At most so many versions.' }),
+  limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of versions.' }),
   before: z.int().min(1).optional().meta({ description: 'Only versions with a smaller number.' }),
 });
 
@@ -107,7 +112,7 @@ function listOf<P extends z.ZodRawShape, S extends z.ZodType>({ path, params, ta
     scope: 'read',
     tag,
     summary: `Who wrote the ${word}, when and why.`,
-    description: 'Deletions are versions, too; the versions of what was deleted stay until they are purged.',
+    description: 'Deletions are versions, too; the versions of a deleted document are kept until they are purged.',
     params: z.strictObject(params),
     query: listQuery,
     success: { status: 200, description: 'Versions, newest first.', schema: VersionList },
@@ -161,7 +166,7 @@ function restorationOf<P extends z.ZodRawShape, S extends z.ZodType>(family: Fam
     tag,
     summary: `Writes the ${word} again as one version has it.`,
     description:
-      'A write like any other: it is checked against what is stored now, honours If-Match, and is a new version. What is current already makes none.',
+      'Restoring is a write: it is validated against the stored documents, honours If-Match and creates a new version. Restoring the current version changes nothing.',
     params: z.strictObject({ ...params, version: VersionNumber }),
     versioned: true,
     conditional: true,

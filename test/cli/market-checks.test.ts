@@ -21,9 +21,9 @@ function limitedTo(megabytes: number): void {
   takeBack.push(limitMemory({ panelBytes: megabytes * 2 ** 20, folder: tmpdir() }));
 }
 
-test('health tells the size of the panels of the served store, and that they lie in memory', () => {
+test('health tells the size of the panels of the served store, and that they are in memory', () => {
   limitedTo(12);
-  expect(panelsNote(served)).toBe('The panels of eod, 12 MiB, lie in memory, of at most 12 MiB (--panel-memory-mb).');
+  expect(panelsNote(served)).toBe('The panels of eod, 12 MiB, are in memory, within 12 MiB (--panel-memory-mb).');
   expect(panelsNote(undefined)).toBeUndefined();
 });
 
@@ -34,6 +34,6 @@ test('a store beyond the memory of panels is told as paged, where memory can be 
     context.skip();
   }
   expect(panelsNote(served)).toBe(
-    'The panels of eod, 12 MiB, are paged: they lie on the disk of the home, for more than 11 MiB (--panel-memory-mb).',
+    'The panels of eod, 12 MiB, are paged on the disk of the home, because they exceed 11 MiB (--panel-memory-mb).',
   );
 });

@@ -19,8 +19,8 @@ const GRAMMAR: Grammar = {
       value: 'ID',
       help: 'Time the service on an index it has instead of this machine: answers, backtests, a sweep. Nothing stored is changed.',
     },
-    assets: { type: 'number', value: 'N', help: 'Names of the generated market; 500 unless given.' },
-    years: { type: 'number', value: 'N', help: 'Its years; 10 unless given.' },
+    assets: { type: 'number', value: 'N', help: 'Securities of the generated market. Default: 500.' },
+    years: { type: 'number', value: 'N', help: 'Its years. Default: 10.' },
   },
 };
 

@@ -6,7 +6,7 @@ import { fastestMs } from './fastest.js';
 
 /** What this machine can do at most, measured beside the kernels: their figures mean something only next to these. */
 export interface Limits {
-  /** A large product by the system's BLAS, GFLOP/s; null without one. */
+  /** A large product by the system's BLAS, GFLOP/s; null if there is none. */
   readonly blas: number | null;
   /** What that BLAS is and the instruction set it chose, or why there is none. */
   readonly blasName: string;

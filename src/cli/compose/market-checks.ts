@@ -15,8 +15,8 @@ export function panelsNote(served: Pick<ServedMarket, 'market'> | undefined): st
   const most = `${Math.floor(memoryLimit().panelBytes / MIB)} MiB (--panel-memory-mb)`;
   const size = `The panels of ${datasetId}, ${Math.ceil(bytes / MIB)} MiB,`;
   return isPaged(bytes)
-    ? `${size} are paged: they lie on the disk of the home, for more than ${most}.`
-    : `${size} lie in memory, of at most ${most}.`;
+    ? `${size} are paged on the disk of the home, because they exceed ${most}.`
+    : `${size} are in memory, within ${most}.`;
 }
 
 /** The active data store was read. The service is ready without: it says in every refusal what could not be read. */

@@ -218,7 +218,7 @@ interface WorkInput {
   readonly onEnded: (job: EndedJob) => void;
   readonly onStale: () => void;
   readonly onTakenOver: () => void;
-  /** Content of the market that is served; null without one. */
+  /** Content of the market that is served; null if there is none. */
   readonly market: () => string | null;
   /** What its health lacks. */
   readonly lacks: () => readonly string[];
@@ -296,7 +296,7 @@ async function nodeName(
   const name = `${hostname()}:${settings.home}`;
   const node = await claimNode({ ...shared, name, role, version: buildVersion(), process: ownIdentity() });
   if (node !== name)
-    log.warn({ name, node }, 'another process of the same host name and home lives: this one has a name of its own');
+    log.warn({ name, node }, 'another process with the same host name and home is running: this one uses its own name');
   return node;
 }
 
@@ -336,6 +336,6 @@ function openWarmUp({ role, settings, log, store, markets, pool }: WarmUpInput):
     answers: role !== 'worker',
     workers: settings.workers,
     clock: systemClock,
-    onFault: (fault) => log.warn({ err: fault }, 'a worker thread could not be made ready'),
+    onFault: (fault) => log.warn({ err: fault }, 'a worker thread could not be warmed up'),
   });
 }

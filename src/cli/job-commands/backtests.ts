@@ -18,7 +18,7 @@ interface Backtested {
 }
 
 export const backtests: JobCommand<readonly Backtested[]> = {
-  summary: 'Backtest many stored indices, each as a job of its own.',
+  summary: 'Backtest many stored indices, each as a separate job.',
   notes: 'Interrupted, it leaves the jobs to the service. It ends with 1 when one of them failed or was refused.',
   words: [{ name: 'INDICES', help: 'Ids of stored indices and strategies with commas between them.', isList: true }],
   flags: {

@@ -36,13 +36,13 @@ export const importMarket: JobCommand<Imported> = {
     mapping: {
       type: 'string',
       value: 'FILE',
-      help: 'How the market is read, as inspect --out writes it, or a mapping alone; - is standard input.',
+      help: 'File with the mapping: the output of inspect --out, or a mapping only; - is standard input.',
     },
     inspect: {
       type: 'boolean',
       help: 'Read it as divisor inspect proposes, unless that leaves a question that the flags below do not answer.',
     },
-    currency: { type: 'string', value: 'CODE', help: 'Currency of names that have no CURRENCY of their own.' },
+    currency: { type: 'string', value: 'CODE', help: 'Currency of securities without a CURRENCY value.' },
     activate: { type: 'boolean', help: 'Serve it.' },
     ...NOTE,
     ...READING,
@@ -179,5 +179,5 @@ function unsureOf(proposed: InspectResult): string {
     ...withoutDamaged(proposed),
   ];
   const lines = said.map((line) => `  ${line}\n`).join('');
-  return `the data does not say how it is to be read:\n${lines}Each flag answers its question; divisor inspect PATH --out mapping.json writes what is proposed, which, mended, goes to import --mapping`;
+  return `the format of the data is ambiguous:\n${lines}Each flag answers its question. Or write the proposal with divisor inspect PATH --out mapping.json, edit it and pass it to import --mapping`;
 }

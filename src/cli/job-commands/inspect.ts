@@ -9,7 +9,7 @@ export const inspectData: JobCommand<InspectResult> = {
   summary: 'Look at data and propose the mapping by which it is read.',
   words: [{ name: 'PATH', help: 'A folder, a table, an .xlsx or .zip file, or the URL of a database.' }],
   notes:
-    '--out writes how the data is read, mapping and adjustment, for import --mapping. What the flags say is not asked. Nothing is stored. It ends with 2 where the data cannot be read as proposed.',
+    '--out writes the mapping and the adjustment for import --mapping. Flags answer questions in advance. Nothing is stored. The exit status is 2 if the data cannot be read as proposed.',
   flags: READING,
   examples: ['divisor inspect ./vendor', 'divisor inspect ./vendor --date-format MM/DD/YYYY --out mapping.json'],
   async submit(client, [word = ''], flags) {
@@ -51,7 +51,7 @@ export function withoutDamaged({ files, findings }: Pick<InspectResult, 'files' 
   const damaged = [...new Set(errorsOf({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
   if (damaged.length === 0 || damaged.length >= files) return [];
   const names = damaged.join(',');
-  return [`${damaged.length} of ${files} files cannot be read so; --ignore ${quotedWord(names)} goes on without.`];
+  return [`${damaged.length} of ${files} files cannot be read this way; --ignore ${quotedWord(names)} skips them.`];
 }
 
 /** A word of a shell. */

@@ -18,7 +18,7 @@ export const optimise: JobCommand<OptimisationRunResult> = {
     objective: {
       type: 'string',
       value: 'TYPE',
-      help: 'What the weights are chosen for; the least tracking error otherwise.',
+      help: 'Objective of the weights. Default: minimum tracking error.',
     },
     request: {
       type: 'string',

@@ -17,7 +17,7 @@ export const report: JobCommand<Render> = {
     'run-id': {
       type: 'string',
       value: 'RUN',
-      help: 'With --index, the id of an earlier run; the newest unless given.',
+      help: 'With --index, the id of an earlier run. Default: the newest.',
     },
   },
   examples: [

@@ -49,7 +49,7 @@ export const risk: JobCommand<RiskModel> = {
     index: {
       type: 'string',
       value: 'ID',
-      help: "Take the names from this index's latest run. A stored model is estimated again over its own unless given.",
+      help: 'Index whose latest run provides the securities. Default: those of the stored model.',
     },
     identifiers: { type: 'string', value: 'A,B,C', help: 'Or name them.' },
     start: { type: 'string', value: 'DATE', help: 'Start of the window.' },
@@ -57,7 +57,7 @@ export const risk: JobCommand<RiskModel> = {
     estimator: {
       type: 'string',
       value: ESTIMATORS.join('|'),
-      help: 'How the covariance is estimated; shrinkage unless given.',
+      help: 'How the covariance is estimated. Default: shrinkage.',
       choices: ESTIMATORS,
     },
     ...Object.fromEntries(

@@ -26,7 +26,7 @@ export const sweep: JobCommand<SweepView> = {
     'rank-by': {
       type: 'string',
       value: 'METRIC',
-      help: 'sharpe_ratio unless given; total_return, annualised_return, max_drawdown, volatility, tracking_error, tracking_difference.',
+      help: 'sharpe_ratio, total_return, annualised_return, max_drawdown, volatility, tracking_error or tracking_difference. Default: sharpe_ratio.',
     },
     partitions: { type: 'number', value: 'N', help: 'Blocks of time of the estimate of overfitting, even, 2 to 16.' },
     folds: {
@@ -37,7 +37,7 @@ export const sweep: JobCommand<SweepView> = {
     rows: {
       type: 'number',
       value: 'N',
-      help: `Rows shown on a terminal; ${ROWS_SHOWN} unless given. A program gets all.`,
+      help: `Rows shown on a terminal. Default: ${ROWS_SHOWN}. A program gets all.`,
     },
   },
   examples: [

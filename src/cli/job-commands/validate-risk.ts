@@ -14,12 +14,12 @@ export const validateRisk: JobCommand<Validation> = {
   flags: {
     start: { type: 'string', value: 'DATE', help: 'First day of a forecast.' },
     end: { type: 'string', value: 'DATE', help: 'Last day of an outcome.' },
-    sessions: { type: 'number', value: 'N', help: 'Returns behind each forecast; 252 unless given.' },
-    horizon: { type: 'number', value: 'N', help: 'Sessions of an outcome; 21 unless given.' },
+    sessions: { type: 'number', value: 'N', help: 'Returns behind each forecast. Default: 252.' },
+    horizon: { type: 'number', value: 'N', help: 'Sessions of each outcome. Default: 21.' },
     index: { type: 'string', value: 'ID', help: 'Index whose held weights are a portfolio.' },
-    random: { type: 'number', value: 'N', help: 'Random portfolios; 50 unless given.' },
-    eigenportfolios: { type: 'number', value: 'N', help: 'Eigenvectors as portfolios; 10 unless given.' },
-    seed: { type: 'number', value: 'N', help: 'Of the random portfolios; 1 unless given.' },
+    random: { type: 'number', value: 'N', help: 'Random portfolios. Default: 50.' },
+    eigenportfolios: { type: 'number', value: 'N', help: 'Eigenvectors as portfolios. Default: 10.' },
+    seed: { type: 'number', value: 'N', help: 'Seed of the random portfolios. Default: 1.' },
   },
   examples: ['divisor validate-risk core', 'divisor validate-risk core --sessions 126 --horizon 5 --csv'],
   submit: async (client, [model_id = ''], flags) => ({

@@ -24,7 +24,7 @@ export interface DocumentCopy {
   /** With the time of `clock` as its own. */
   readonly target: DocumentTarget;
   readonly clock: { ms: number };
-  /** What goes along; nothing does unless given. */
+  /** What goes along. Default: nothing does. */
   readonly files?: FileMove | undefined;
   readonly onKind?: (kind: DocumentKind) => void;
 }

@@ -3,8 +3,8 @@ import { viewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
 const RANGE = {
-  start: { type: 'string', value: 'DATE', help: 'First date; that of the run unless given.' },
-  end: { type: 'string', value: 'DATE', help: 'Last date; that of the run unless given.' },
+  start: { type: 'string', value: 'DATE', help: 'First date. Default: that of the run.' },
+  end: { type: 'string', value: 'DATE', help: 'Last date. Default: that of the run.' },
 } as const;
 
 /** Which run of an index is shown. */
@@ -12,7 +12,7 @@ export const RUN = {
   'run-id': {
     type: 'string',
     value: 'RUN',
-    help: 'Id of an earlier run, as divisor runs lists them; the newest unless given.',
+    help: 'Id of an earlier run, as divisor runs lists them. Default: the newest.',
   },
 } as const;
 
@@ -49,7 +49,7 @@ export const levels = viewCommand({
       type: 'string',
       value: 'price|total|net',
       choices: ['price', 'total', 'net'],
-      help: 'Return variant; that of the index unless given.',
+      help: 'Return variant. Default: that of the index.',
     },
   },
   examples: ['divisor levels CORE-100 --start 2024-01-01', 'divisor levels CORE-100 --csv > levels.csv'],
@@ -70,7 +70,7 @@ export const levels = viewCommand({
 export const weights = viewCommand({
   summary: 'The names that a stored run holds, and their weights.',
   words: [INDEX],
-  flags: { ...RUN, 'as-of': { type: 'string', value: 'DATE', help: 'Date; the last of the run unless given.' } },
+  flags: { ...RUN, 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last of the run.' } },
   examples: ['divisor weights CORE-100', 'divisor weights CORE-100 --as-of 2024-06-28 --csv'],
   ask: (client, [index_id = ''], flags) =>
     client.call('getWeights', {
@@ -85,7 +85,7 @@ export const compare = viewCommand({
   words: [{ name: 'INDICES', help: 'Ids with commas between them; ID@RUN for an earlier run.', isList: true }],
   flags: {
     ...RANGE,
-    benchmark: { ...BENCHMARK.benchmark, help: `Beside them: ${BENCHMARK.benchmark.help}` },
+    benchmark: { ...BENCHMARK.benchmark, help: `In addition: ${BENCHMARK.benchmark.help}` },
   },
   examples: [
     'divisor compare CORE-100,EVEN-100',
@@ -146,13 +146,13 @@ export const rolling = viewCommand({
   words: [INDEX],
   flags: {
     ...RUN,
-    window: { type: 'number', value: 'N', help: 'Returns of a window; 63 unless given.' },
+    window: { type: 'number', value: 'N', help: 'Returns of a window. Default: 63.' },
     'half-life': { type: 'number', value: 'SESSIONS', help: 'Weights that halve so fast, instead of a window.' },
     against: {
       type: 'string',
       value: 'index|benchmark',
       choices: ['index', 'benchmark'],
-      help: 'The tracked index, or the benchmark of the run; the index unless given.',
+      help: 'The tracked index, or the benchmark of the run. Default: the index.',
     },
     benchmark: { ...BENCHMARK.benchmark, help: `Instead of --against: ${BENCHMARK.benchmark.help}` },
   },

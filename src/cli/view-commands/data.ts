@@ -50,7 +50,7 @@ export const jobs = viewCommand({
   flags: {
     kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, with commas between them.' },
     status: { type: 'string', value: 'STATES', help: 'Only jobs in these states, with commas between them.' },
-    limit: { type: 'number', value: 'N', help: 'At most so many; 50 unless given.' },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 50.' },
   },
   examples: ['divisor jobs --kind backtest,render', 'divisor jobs --status failed'],
   ask: (client, _words, flags) =>
@@ -86,7 +86,7 @@ export const putWatchlist = viewCommand({
     { name: 'ID', help: 'Id of the watchlist.' },
     { name: 'NAMES', help: 'Identifiers with commas between them; - reads them from standard input, a line each.' },
   ],
-  flags: { name: { type: 'string', value: 'NAME', help: 'Display name; the id unless given.' }, ...NOTE },
+  flags: { name: { type: 'string', value: 'NAME', help: 'Display name. Default: the id.' }, ...NOTE },
   examples: ['divisor watchlist put favourites AAPL,MSFT,NVDA', 'divisor watchlist put favourites - < names.txt'],
   async ask(client, [watchlist_id = '', names = ''], flags) {
     const identifiers = namesIn(names === '-' ? await standardInput() : names);
@@ -124,7 +124,7 @@ export const renders = viewCommand({
   flags: {
     index: { type: 'string', value: 'ID', help: 'Only renders of built-in templates for this index.' },
     template: { type: 'string', value: 'ID', help: 'Only renders of this template.' },
-    limit: { type: 'number', value: 'N', help: 'At most so many; 50 unless given.' },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 50.' },
   },
   examples: ['divisor renders --index CORE-100'],
   ask: (client, _words, flags) =>
@@ -262,14 +262,14 @@ export const refresh: JobCommand<RefreshResult> = {
 };
 
 export const repair: JobCommand<ImportResult> = {
-  summary: 'Write a new data store with repairs of doubts applied; the old one stays as it is.',
+  summary: 'Write a new data store with repairs of data warnings applied; the old one is unchanged.',
   words: [STORE],
   flags: {
     doubts: { type: 'string', value: 'IDS', help: 'Ids of divisor audit, with commas between them.' },
     confidence: {
       type: 'number',
       value: 'C',
-      help: 'Instead: every doubt with a repair that is at least so certain, 0 to 1.',
+      help: 'Instead: apply every repair with at least this confidence, 0 to 1.',
     },
     id: { type: 'string', value: 'STORE', help: 'Id of the new store.' },
     activate: { type: 'boolean', help: 'Serve it.' },
@@ -285,7 +285,7 @@ export const repair: JobCommand<ImportResult> = {
     const doubts =
       given?.split(',').map((id) => id.trim()) ??
       audited!.doubts.filter((doubt) => doubt.repair !== null && doubt.confidence >= least!).map(({ id }) => id);
-    if (doubts.length === 0) throw new UsageError(`no doubt of ${store_id} has a repair that is so certain`);
+    if (doubts.length === 0) throw new UsageError(`no data warning of ${store_id} has a repair with this confidence`);
     const body = { doubts, store_id: flags.text('id'), activate: flags.isSet('activate') ?? false };
     return { result: await client.call('repairStore', { params: { store_id }, body, note: flags.text('note') }) };
   },

@@ -20,9 +20,9 @@ export const events = viewCommand({
   summary: 'What happens when: announcements, effective dates, expiries and holidays; with --out FILE.ics a calendar.',
   words: [],
   flags: {
-    from: { type: 'string', value: 'DATE', help: 'First day; today unless given.' },
-    to: { type: 'string', value: 'DATE', help: 'Last day; 366 days after the first unless given.' },
-    index: { type: 'string', value: 'IDS', help: 'Ids of indices with commas between them; all unless given.' },
+    from: { type: 'string', value: 'DATE', help: 'First day. Default: today.' },
+    to: { type: 'string', value: 'DATE', help: 'Last day. Default: 366 days after the first.' },
+    index: { type: 'string', value: 'IDS', help: 'Ids of indices, separated by commas. Default: all.' },
     kinds: { type: 'string', value: 'KINDS', help: `Some of ${KINDS.join(', ')}, with commas between them.` },
   },
   examples: ['divisor events --kinds announcement,effective', 'divisor events --index CORE-100 --out core.ics'],
@@ -43,7 +43,7 @@ export const actions = viewCommand({
   words: [INDEX],
   flags: {
     ...RUN,
-    from: { type: 'string', value: 'DATE', help: 'First ex-date; the first of the run unless given.' },
+    from: { type: 'string', value: 'DATE', help: 'First ex-date. Default: the first of the run.' },
     to: { type: 'string', value: 'DATE', help: 'Last ex-date.' },
     choices: { type: 'boolean', help: 'A row for each choice of what awaits a decision, pro forma.' },
   },
@@ -81,8 +81,12 @@ export const rebalancePack = viewCommand({
   words: [INDEX],
   flags: {
     request: { type: 'string', value: 'FILE', help: 'Accounts, lots and costs as JSON; - is standard input.' },
-    aum: { type: 'number', value: 'MONEY', help: 'An account of so much cash, beside those of the file.' },
-    'as-of': { type: 'string', value: 'DATE', help: 'Date; the latest unless given.' },
+    aum: {
+      type: 'number',
+      value: 'MONEY',
+      help: 'An account with this amount of cash, in addition to those of the file.',
+    },
+    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest.' },
   },
   examples: ['divisor rebalance-pack CORE-100 --aum 1e6', 'divisor rebalance-pack CORE-100 --request accounts.json'],
   async ask(client, [index_id = ''], flags) {

@@ -9,7 +9,7 @@ import { NOTE } from './documents.js';
 import { viewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
-const AS_OF = { 'as-of': { type: 'string', value: 'DATE', help: 'Date; the latest unless given.' } } as const;
+const AS_OF = { 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest.' } } as const;
 
 export const list = viewCommand({
   summary: 'List the stored indices.',

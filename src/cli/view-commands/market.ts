@@ -1,9 +1,9 @@
 import { viewCommand } from './view-command.js';
 
 const NAME = { name: 'NAME', help: 'Identifier of a name, or of a series.' };
-const START = { type: 'string', value: 'DATE', help: 'First date; that of the store unless given.' } as const;
-const END = { type: 'string', value: 'DATE', help: 'Last date; that of the store unless given.' } as const;
-const LIMIT = { type: 'number', value: 'N', help: 'At most so many; 1000 unless given.' } as const;
+const START = { type: 'string', value: 'DATE', help: 'First date. Default: that of the store.' } as const;
+const END = { type: 'string', value: 'DATE', help: 'Last date. Default: that of the store.' } as const;
+const LIMIT = { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 1000.' } as const;
 /** Rows of a listing: the most that one answer has. */
 const ROWS_MAX = 1000;
 
@@ -15,7 +15,7 @@ export const prices = viewCommand({
   flags: {
     start: START,
     end: END,
-    columns: { type: 'string', value: 'A,B', help: 'Columns with commas between them; all unless given.' },
+    columns: { type: 'string', value: 'A,B', help: 'Columns, separated by commas. Default: all.' },
     interval: {
       type: 'string',
       value: 'native|weekly|monthly',
@@ -50,7 +50,7 @@ export const reference = viewCommand({
   words: [{ name: 'NAMES', help: 'Identifiers with commas between them.', isList: true }],
   flags: {
     fields: { type: 'string', value: 'A,B', help: 'Columns and datapoints with commas between them.' },
-    'as-of': { type: 'string', value: 'DATE', help: 'Date; the latest of the store unless given.' },
+    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest of the store.' },
   },
   examples: ['divisor data reference AAPL,MSFT --fields SECTOR,MARKET_CAP'],
   ask: (client, [names = ''], flags) =>

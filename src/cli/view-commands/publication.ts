@@ -9,15 +9,15 @@ export const publish: JobCommand<Publication> = {
   summary: 'Publish the closes of a stored run that are not published yet, or restate those that differ.',
   words: [INDEX],
   notes:
-    'A run that disagrees with what is published is refused with RESTATEMENT, and nothing is appended; so is one whose closes rest on bars of only some names, with PARTIAL_CLOSES.',
+    'A run that contradicts published closes is refused with RESTATEMENT, and incomplete closes with PARTIAL_CLOSES. Nothing is appended.',
   flags: {
-    'run-id': { type: 'string', value: 'RUN', help: 'A kept run; the newest current one unless given.' },
-    through: { type: 'string', value: 'DATE', help: 'Last date to publish; that of the run unless given.' },
+    'run-id': { type: 'string', value: 'RUN', help: 'A kept run. Default: the newest current one.' },
+    through: { type: 'string', value: 'DATE', help: 'Last date to publish. Default: that of the run.' },
     restate: { type: 'boolean', help: 'Publish closes that differ again, with --reason.' },
     reason: { type: 'string', value: 'TEXT', help: 'Why, for the log; a restatement needs one.' },
     'allow-partial': {
       type: 'boolean',
-      help: 'Publish closes on which names of the index have no bar; the log says so.',
+      help: 'Publish closes for which constituents have no bar; the log records it.',
     },
   },
   examples: [

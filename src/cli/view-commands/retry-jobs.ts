@@ -6,7 +6,7 @@ import { viewCommand } from './view-command.js';
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 export const retryJobs = viewCommand({
-  summary: 'Queue failed jobs anew, each with its stored input.',
+  summary: 'Queue failed jobs again, each with its stored input.',
   words: [],
   flags: {
     failed: { type: 'boolean', help: 'Required: the jobs that failed.' },

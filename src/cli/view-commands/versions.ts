@@ -38,7 +38,7 @@ export const dataDifference = viewCommand({
   words: [STORE, { name: 'FROM', help: 'Number of a version.' }, { name: 'TO', help: 'Number of another version.' }],
   flags: {
     appended: { type: 'boolean', help: 'The values of bars that came after the last session of FROM, too.' },
-    limit: { type: 'number', value: 'N', help: 'At most so many values; 100 unless given.' },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of values. Default: 100.' },
   },
   examples: ['divisor data diff desk 2 3', 'divisor data diff desk 2 3 --appended'],
   ask: (client, [store_id = '', from = '', to = ''], flags) =>

@@ -17,7 +17,7 @@ interface View<R> extends Grammar {
   notices?(result: R): readonly string[];
   /** Bytes of the file `--out` names, where they are not the result as JSON. */
   readonly file?: NonNullable<JobCommand<R>['file']>;
-  /** Members that are shown, in their order; all that are single values unless given. */
+  /** Members that are shown, in their order. Default: all that are single values. */
   readonly columns?: readonly string[];
 }
 

@@ -17,9 +17,9 @@ export const limits = viewCommand({
       type: 'string',
       value: 'RULE',
       choices: RULES,
-      help: `${RULES.join(', ')}; that of the index unless given, the first where it has none.`,
+      help: `${RULES.join(', ')}; default: that of the index, or the first.`,
     },
-    by: { type: 'string', value: 'COLUMN', help: 'Reference column of the issuer; ISSUER unless given.' },
+    by: { type: 'string', value: 'COLUMN', help: 'Reference column of the issuer. Default: ISSUER.' },
   },
   examples: ['divisor limits CORE-100', 'divisor limits CORE-100 --rule RIC_25_5_50'],
   ask: (client, [index_id = ''], flags) =>
@@ -41,10 +41,10 @@ export const factorRisk = viewCommand({
   flags: {
     ...RUN,
     benchmark: { ...BENCHMARK.benchmark, help: `Required: ${BENCHMARK.benchmark.help}` },
-    model: { type: 'string', value: MODELS.join('|'), choices: MODELS, help: 'Factors; market_sector unless given.' },
+    model: { type: 'string', value: MODELS.join('|'), choices: MODELS, help: 'Factors. Default: market_sector.' },
     'risk-model': { type: 'string', value: 'ID', help: 'Stored risk model whose factors are taken instead.' },
-    factors: { type: 'number', value: 'N', help: 'Principal components, read by statistical; 5 unless given.' },
-    'as-of': { type: 'string', value: 'DATE', help: 'Date; the last of the run unless given.' },
+    factors: { type: 'number', value: 'N', help: 'Principal components, read by statistical. Default: 5.' },
+    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last of the run.' },
   },
   examples: ['divisor factor-risk CORE-100 --benchmark EVEN-100 --model styles'],
   async ask(client, [index_id = ''], flags) {
@@ -74,10 +74,10 @@ export const termStructure = viewCommand({
   summary: 'Fair values of futures on an index by expiry.',
   words: [INDEX, { name: 'EXPIRIES', help: 'Dates with commas between them.', isList: true }],
   flags: {
-    'as-of': { type: 'string', value: 'DATE', help: 'Date of the spot; the last of the run unless given.' },
-    rate: { type: 'number', value: 'R', help: 'Risk-free rate a year, as a fraction; 0 unless given.' },
-    yield: { type: 'number', value: 'Y', help: 'Dividend yield a year, as a fraction; 0 unless given.' },
-    borrow: { type: 'number', value: 'B', help: 'Borrow rate a year, as a fraction; 0 unless given.' },
+    'as-of': { type: 'string', value: 'DATE', help: 'Date of the spot. Default: the last of the run.' },
+    rate: { type: 'number', value: 'R', help: 'Risk-free rate a year, as a fraction. Default: 0.' },
+    yield: { type: 'number', value: 'Y', help: 'Dividend yield a year, as a fraction. Default: 0.' },
+    borrow: { type: 'number', value: 'B', help: 'Borrow rate a year, as a fraction. Default: 0.' },
     dividends: {
       type: 'string',
       value: 'LIST',

@@ -3,7 +3,7 @@
 export interface ActionChoice {
   /** `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend */
   readonly choice: 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | 'accept_cash' | 'accept_shares';
-  /** At prices that move by the action alone. */
+  /** At prices that change only by the action. */
   readonly weight_after: number;
   /** Index shares. */
   readonly shares_after: number;
@@ -16,7 +16,7 @@ export interface ActionChoice {
 export interface ActionsView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -77,7 +77,7 @@ export interface ActiveGroupBoundsRow {
 }
 
 export interface ActiveRiskPayload {
-  /** What is compared with; null when nothing is. */
+  /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: string;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
@@ -230,7 +230,7 @@ export interface ArithmeticNodeInput {
 export interface AssetView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -263,7 +263,7 @@ export interface AssetView {
 export interface AttributionView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -273,7 +273,7 @@ export interface AttributionView {
   readonly contributions_sum: number;
   /** Sum of overlay_parts: with contributions_sum it is total_return. Null where there are none. */
   readonly overlay_parts_sum: number | null;
-  /** What an overlay earned beside its names: with their contributions the total return. Null of other indices. */
+  /** Return of an overlay apart from its constituents; both sum to the total return. Null for other indices. */
   readonly overlay_parts: readonly OverlayPart[] | null;
   /** Last level over the first, less 1. */
   readonly total_return: number;
@@ -405,7 +405,7 @@ export interface BacktestBatchRequest {
   readonly as_known_on?: number | string | undefined;
   /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
   readonly as_known?: 'decision' | undefined;
-  /** Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then. */
+  /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
   /** Indices and strategies, at most 500; one that is named twice counts once. */
   readonly ids: readonly string[];
@@ -478,7 +478,7 @@ export interface BacktestRecordCollection {
 export interface BacktestRecordRow {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -502,16 +502,16 @@ export interface BacktestRequest {
   readonly as_known_on?: number | string | undefined;
   /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
   readonly as_known?: 'decision' | undefined;
-  /** Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then. */
+  /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
 }
 
 export interface BacktestResultSummary {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
-  /** What is compared with; null when nothing is. */
+  /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: BookPayload | null;
   /** Books of the index: target and optimised. */
   readonly index: IndexBooksPayload;
@@ -544,7 +544,7 @@ export interface BacktestResultSummary {
 export interface BacktestRunResult {
   /** Calendar year to return; they compound to the total. */
   readonly annual_returns: Readonly<Record<string, number>>;
-  /** What is compared with; null when nothing is. */
+  /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: RelativeMetricsPayload | null;
   /** Level against its running peak; 0 at a high. */
   readonly drawdown: SeriesPayload;
@@ -627,7 +627,7 @@ export interface BatchReferenceResponse {
   readonly as_of: string | null;
 }
 
-/** The same of the benchmark; null without one. */
+/** Exposure of the benchmark; null if there is none. */
 export type BenchmarkFieldExposure = {
   /** Mean of the datapoint, weighted by what is held. One value a date, null where none held has one. */
   readonly mean: readonly (number | null)[];
@@ -666,7 +666,7 @@ export interface BenchmarkStatistics {
   readonly tracking_error: number;
   /** Mean active return x sessions of a year over the annualised deviation of active returns. */
   readonly information_ratio: number | null;
-  /** Geometric mean return over the benchmark's, on its sessions above 0; null without one. */
+  /** Geometric mean return over the benchmark's, on its sessions above 0; null if there is none. */
   readonly up_capture: number | null;
   /** The same on its sessions below 0. */
   readonly down_capture: number | null;
@@ -1044,7 +1044,7 @@ export interface CombinatorialFolds {
 export interface CompareEntry {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** Id of the run that is shown; null of a benchmark. */
   readonly run_id: string | null;
@@ -1211,7 +1211,7 @@ export interface ConstituentChange {
   readonly date: string;
   /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
   readonly event: 'rebalance' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
-  /** Of the corporate action; null without one. */
+  /** Of the corporate action; null if there is none. */
   readonly ex_date: string | null;
   /** Name into which it turned, or from which it came. */
   readonly related: string | null;
@@ -1541,7 +1541,7 @@ export interface DataDifference {
   readonly rows_changed: number;
   /** Rows that are gone. */
   readonly rows_removed: number;
-  /** Bars of sessions after the last one of the first version; null without any. */
+  /** Bars of sessions after the last one of the first version; null if there are none. */
   readonly appended: {
     /** Sessions that came. */
     readonly sessions: number;
@@ -1559,7 +1559,7 @@ export interface DataDifference {
 }
 
 export interface DataDoubt {
-  /** Names the doubt in a request for repairs; the same data has the same ids. */
+  /** Id of the data warning in a request for repairs; the same data has the same ids. */
   readonly id: string;
   /** What it is. */
   readonly kind: 'unexplained_jump' | 'missed_split' | 'currency_flip' | 'duplicate_bar' | 'stale_tail' | 'volume_without_trade' | 'exchange_rate' | 'unknown_currency' | 'action_terms' | 'dividend_size' | 'dividend_duplicate' | 'dividend_not_adjusted';
@@ -1567,7 +1567,7 @@ export interface DataDoubt {
   readonly identifier: string;
   /** The date. */
   readonly date: string;
-  /** How certain the doubt is, 0 to 1. */
+  /** Confidence of the data warning, 0 to 1. */
   readonly confidence: number;
   /** A sentence for people. */
   readonly message: string;
@@ -1710,9 +1710,9 @@ export interface DataStore {
     /** SHA-256 of its bytes. */
     readonly sha256: string;
   }[] | undefined;
-  /** Doubts about the data at the last load, at most 201; left out of listings. */
+  /** Data warnings of the last load, at most 201; omitted from listings. */
   readonly findings?: readonly Finding[] | undefined;
-  /** What starts of the service took of a source that had changed; told by the next refresh, and null after it. */
+  /** Changes of the source that were accepted at a start; reported by the next refresh, then null. */
   readonly taken_at_start: {
     /** Dates that were not held before. */
     readonly dates_added: number;
@@ -1791,11 +1791,11 @@ export interface DataVersion {
   readonly rows_removed: number;
   /** Name of the key that asked for it; `local` where none is asked for, and of what a start found. */
   readonly author: string;
-  /** X-Change-Note of the request; null without one. */
+  /** X-Change-Note of the request; null if there is none. */
   readonly note: string | null;
   /** The request; empty for what the service did of itself. */
   readonly request_id: string;
-  /** Whether it can be had again, by `as_known_on`. */
+  /** True if the version can be used with `as_known_on`. */
   readonly readable: boolean;
 }
 
@@ -2111,7 +2111,7 @@ export interface DividendFilterRule {
 export interface DividendPointsView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -2186,9 +2186,9 @@ export interface DocumentVersion {
   readonly at: string;
   /** Name of the key; local where none is asked for. */
   readonly author: string;
-  /** Id of the key, or subject of the token; null without one. */
+  /** Id of the key, or subject of the token; null if there is none. */
   readonly key_id: string | null;
-  /** X-Change-Note of the write, at most 500 characters; null without one. */
+  /** X-Change-Note of the write, at most 500 characters; null if there is none. */
   readonly note: string | null;
   /** What the write made of the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted';
@@ -2487,7 +2487,7 @@ export interface ExplainedThreshold {
 export interface ExportView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -2506,20 +2506,20 @@ export interface ExposurePayload {
   readonly short: number;
   /** Sum of the magnitudes of the weights. */
   readonly gross: number;
-  /** Sum of the weights; what it leaves of 1 is cash. */
+  /** Sum of the weights; the rest to 1 is cash. */
   readonly net: number;
 }
 
 export interface ExposuresView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Reference column, as known on each date, UNCLASSIFIED without a value; IDENTIFIER makes each name its own group. */
   readonly by: string;
-  /** What is compared with; null when nothing is. */
+  /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: string | null;
   /** Dates of the run; of a coarser interval the last of each. */
   readonly dates: readonly string[];
@@ -2529,7 +2529,7 @@ export interface ExposuresView {
     readonly group: string;
     /** Sum of the held weights. One value a date. */
     readonly weights: readonly number[];
-    /** The same of the benchmark; null without one. */
+    /** Weights of the benchmark; null if there is none. */
     readonly benchmark_weights: readonly number[] | null;
   })[];
   /** In the order of the request. */
@@ -2569,7 +2569,7 @@ export type ExpressionNodeInput = AllNodeInput | AnyNodeInput | NotNodeInput | C
 export interface FactorAttributionView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -2717,7 +2717,7 @@ export interface FieldExposure {
   readonly coverage: readonly number[];
   /** By the weights: the least value at or below which a share of them lies. */
   readonly percentiles: WeightedPercentiles;
-  /** What is compared with; null when nothing is. */
+  /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: BenchmarkFieldExposure;
 }
 
@@ -2850,7 +2850,7 @@ export interface Finding {
   readonly count?: number | undefined;
   /** Where the first ten of them are. */
   readonly places?: readonly string[] | undefined;
-  /** Of a run, the first rebalance that it is about. Rebalances before the first that the run lists are not told. */
+  /** For a run, the first rebalance with the finding. Rebalances before the run are not reported. */
   readonly first_date?: string | undefined;
   /** The last of them. */
   readonly last_date?: string | undefined;
@@ -3243,17 +3243,17 @@ export interface GroupAttributionRow {
 export interface GroupAttributionView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested and what an overlay earns by itself. */
   readonly by: string;
-  /** What is compared with; null when nothing is. */
+  /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: string | null;
   /** Return of the run. */
   readonly return_variant: 'price' | 'total' | 'net';
-  /** Return of the benchmark, raw for levels taken as they stand; null without one. */
+  /** Return of the benchmark, raw for levels taken as they stand; null if there is none. */
   readonly benchmark_variant: 'price' | 'total' | 'net' | 'raw' | null;
   /** One row a group. */
   readonly groups: readonly GroupAttributionRow[];
@@ -3471,7 +3471,7 @@ export interface Health {
   readonly store: {
     /** Id of the data store being served. */
     readonly active: string | null;
-    /** What the data store is doing. */
+    /** State of the data store. */
     readonly status: string | null;
     /** Latest session it holds, YYYY-MM-DD. */
     readonly end: string | null;
@@ -3621,7 +3621,7 @@ export interface ImportResult {
   readonly start: string | null;
   /** Last date. */
   readonly end: string | null;
-  /** Doubts that did not refuse the import. */
+  /** Data warnings, which do not block the import. */
   readonly findings: readonly Finding[];
 }
 
@@ -3704,7 +3704,7 @@ export interface IndexAction {
   readonly identifier: string;
   /** Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one. */
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING';
-  /** As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting. Null of a name that ends where it does not say what a share is paid. */
+  /** As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting. Null if a security ends and the payment per share is unknown. */
   readonly value: number | null;
   /** Other identifier of a spin-off, merger or ticker change. */
   readonly related: string | null;
@@ -3720,13 +3720,13 @@ export interface IndexAction {
   readonly election_date: string | null;
   /** What a holder gets who elects nothing; null where unknown. */
   readonly election_default: 'cash' | 'shares' | 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | null;
-  /** What becomes of the name by what is decided, at its theoretical price ex rights or ex dividend; empty where nothing is, or where the subscription price is unknown. */
+  /** Result of each choice at the theoretical price ex rights or ex dividend; empty if there is no choice or the subscription price is unknown. */
   readonly choices: readonly ActionChoice[];
   /** Close of the name before, in its currency; of a coming one on as_of. */
   readonly price_before: number | null;
   /** At the close before; of a coming one on as_of. */
   readonly weight_before: number;
-  /** At the close of its session; pro forma at prices that move by the action alone. */
+  /** At the close of its session; pro forma at prices that change only by the action. */
   readonly weight_after: number | null;
   /** Index shares: weight times level over price. */
   readonly shares_before: number;
@@ -3734,7 +3734,7 @@ export interface IndexAction {
   readonly shares_after: number | null;
   /** Divisor of the index at the close before, of a coming one on as_of; null of a strategy. */
   readonly divisor_before: number | null;
-  /** The same behind it and all else of its session, at the close of the ex-date; pro forma at the close of as_of, from which the divisor that comes differs by what prices do until then. Null where it cannot be told yet. */
+  /** Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known. */
   readonly divisor_after: number | null;
   /** Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null. */
   readonly proceeds: number | null;
@@ -3906,7 +3906,7 @@ export interface IndexExplanation {
     readonly type: string;
     /** The formula of the raw weight. */
     readonly formula: string;
-    /** What the formula is filled with. */
+    /** Values of the formula. */
     readonly parts: Readonly<Record<string, string | number | boolean | null>>;
     /** Raw weight. */
     readonly raw: number;
@@ -3917,7 +3917,7 @@ export interface IndexExplanation {
   } | null;
   /** How the cap made the weight; null for a name that is out. */
   readonly capping: {
-    /** Largest weight of a name; null without one. */
+    /** Maximum weight of a security; null if there is none. */
     readonly cap: number | null;
     /** Least weight of a name. */
     readonly floor: number;
@@ -4106,7 +4106,7 @@ export interface JobCollection {
 }
 
 export interface JobRetries {
-  /** Jobs that were queued anew, the newest first. */
+  /** Jobs that were queued again, the newest first. */
   readonly retried: readonly string[];
   /** Failed jobs that were not, with the reason. */
   readonly refused: readonly {
@@ -4192,7 +4192,7 @@ export interface LaneHealth {
 export interface LevelsView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -4431,7 +4431,7 @@ export interface LimitsRequest {
 export interface LimitsView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -4748,9 +4748,9 @@ export interface MappingQuestion {
   readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'decimal' | 'thousands' | 'units' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
   /** What the data does not say. */
   readonly question: string;
-  /** What is taken unless it is answered. */
+  /** Value used without an answer. */
   readonly taken: string | null;
-  /** What else it may be, as far as that is known. */
+  /** Other known possibilities. */
   readonly others: readonly string[];
   /** Whether the answer is needed before the data is read. */
   readonly required: boolean;
@@ -4935,7 +4935,7 @@ export interface MethodologyTemplateDetail {
   readonly style: string;
   /** The public document that is followed. */
   readonly source: TemplateSource;
-  /** Columns, series and universes that it reads beside closes. */
+  /** Columns, series and universes that it reads in addition to closes. */
   readonly needs: readonly TemplateNeed[];
   /** Whether the served store has all that it reads; null where none is served. */
   readonly can_run: boolean | null;
@@ -4965,7 +4965,7 @@ export interface MethodologyTemplateSummary {
   readonly style: string;
   /** The public document that is followed. */
   readonly source: TemplateSource;
-  /** Columns, series and universes that it reads beside closes. */
+  /** Columns, series and universes that it reads in addition to closes. */
   readonly needs: readonly TemplateNeed[];
   /** Whether the served store has all that it reads; null where none is served. */
   readonly can_run: boolean | null;
@@ -5083,9 +5083,9 @@ export interface MomentumFilterRule {
 
 /** Where the solver left the name: at rest between the forces on it, or held by a bound. */
 export interface NameSolve {
-  /** Every row the name stands in, binding or not, in row order, lower before upper. */
+  /** Every constraint of the security, binding or not, in row order, lower before upper. */
   readonly rows: readonly SolvedRow[];
-  /** Least weight the name could have, choices of names included; null for none. */
+  /** Minimum feasible weight of the security, including selection constraints; null for none. */
   readonly lower: number | null;
   /** Largest weight likewise; null for none. */
   readonly upper: number | null;
@@ -5433,7 +5433,7 @@ export interface OverlayTypes {
 export interface OverviewView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -5447,7 +5447,7 @@ export interface OverviewView {
   readonly level: SeriesPayload;
   /** Figures of the run. */
   readonly metrics: BacktestMetrics;
-  /** How the run went beside the index that a derived index was made from. Absent from other runs, and from those of earlier versions. */
+  /** Comparison of a derived index with its parent. Absent for other runs and those of earlier versions. */
   readonly parent?: ParentPayload | undefined;
   /** Return that the levels have: total on prices that include dividends, whatever the treatment asks for. Absent from runs of earlier versions. */
   readonly return_variant?: 'price' | 'total' | 'net' | undefined;
@@ -5488,7 +5488,7 @@ export interface PackHolding {
   readonly value?: number | null | undefined;
 }
 
-/** The orders of the announcement beside those of as_of, for the same holdings: what prices have moved since. Null before the announcement and on it. */
+/** Orders of the announcement compared with those of as_of for the same holdings: the effect of prices since then. Null until the announcement. */
 export interface PackReconciliation {
   /** Session of the announcement, whose closes price its orders. */
   readonly announced: string;
@@ -5587,7 +5587,7 @@ export interface ParentPayload {
 export interface PerformanceView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -5609,9 +5609,9 @@ export interface PerformanceView {
   readonly level: SeriesPayload;
   /** The tracked index in its own return, 100 at the first date. */
   readonly index_level: SeriesPayload;
-  /** Benchmark of the run; null without one. */
+  /** Benchmark of the run; null if there is none. */
   readonly benchmark: string | null;
-  /** Return of the benchmark, raw for levels taken as they stand; null without one, and of runs of earlier versions. */
+  /** Return of the benchmark, raw for levels taken as they stand; null if there is none, and of runs of earlier versions. */
   readonly benchmark_variant: 'price' | 'total' | 'net' | 'raw' | null;
   /** The benchmark, 100 at the first date that both have in the window; null where they have none. */
   readonly benchmark_level: SeriesPayload | null;
@@ -5749,7 +5749,7 @@ export interface PreviewConstraint {
   readonly slack: number;
   /** What the figure counts. */
   readonly unit: 'fraction' | 'count' | 'value';
-  /** Change of the parameter behind this side where the row gave way by its priority; null where it holds as stated. */
+  /** Change of the bound if the constraint was relaxed by its priority; null if it is satisfied as stated. */
   readonly relaxed_by: number | null;
 }
 
@@ -5794,7 +5794,7 @@ export interface PreviewRequest {
   readonly as_of?: string | null | undefined;
   /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
-  /** Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served; the definition as it is stored unless given. */
+  /** Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served. Default: the definition as it is stored. */
   readonly run_id?: string | undefined;
 }
 
@@ -5926,7 +5926,7 @@ export interface PrincipalView {
   readonly scopes: readonly ('read' | 'write' | 'run' | 'data' | 'publish' | 'admin')[];
 }
 
-/** What a service with keys says of itself without a key. */
+/** Response of a service with keys to a request without a key. */
 export interface PublicHealth {
   readonly status: 'live';
   /** The running engine version. */
@@ -6010,15 +6010,15 @@ export interface PublicationEntry {
 }
 
 export interface PublishRequest {
-  /** Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given. */
+  /** Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest. */
   readonly run_id?: string | undefined;
-  /** Last date to publish; that of the run unless given. Refused where a session up to it is not in the run. */
+  /** Last date to publish. Default: that of the run. Refused if the run lacks a session up to it. */
   readonly through?: string | undefined;
   /** Whether closes that differ are published again. */
   readonly restate?: boolean | undefined;
   /** Why, for the log; a restatement needs one. */
   readonly reason?: string | undefined;
-  /** Whether closes on which names of the index have no bar are published; their entries say so. */
+  /** Publish closes for which constituents have no bar; their entries record it. */
   readonly allow_partial?: boolean | undefined;
 }
 
@@ -6120,7 +6120,7 @@ export interface Readiness {
 export interface RebalanceList {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -6135,7 +6135,7 @@ export interface RebalancePack {
   readonly index_version: number | null;
   /** The date of the request; null when omitted. */
   readonly requested_as_of: string | null;
-  /** Session whose close prices the orders: the latest with data up to the date asked for; another than that is told in the findings. */
+  /** Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session. */
   readonly as_of: string;
   /** Effective date of the rebalance on or after it; null where the calendar has none. */
   readonly effective: string | null;
@@ -6154,7 +6154,7 @@ export interface RebalancePack {
     /** Share of the value held that is sold by then. */
     readonly share: number;
   }[];
-  /** AUM whose full purchase takes at most so many days for every name; null where a name has no volume. */
+  /** Largest AUM that can be invested within this number of days; null if a security has no volume. */
   readonly capacity: readonly ({
     /** Trading days. */
     readonly days: number;
@@ -6216,7 +6216,7 @@ export interface RebalanceRow {
   readonly added: number;
   /** Names held just before and no more. */
   readonly removed: number;
-  /** Largest weight of a name; null without one. */
+  /** Maximum weight of a security; null if there is none. */
   readonly cap: number | null;
   /** Names held at the cap. */
   readonly capped: number;
@@ -6332,7 +6332,7 @@ export interface RebalanceSpecInput {
 export interface RebalanceView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -6362,7 +6362,7 @@ export interface RebalanceView {
   readonly added: number;
   /** Names held just before and no more. */
   readonly removed: number;
-  /** Largest weight of a name; null without one. */
+  /** Maximum weight of a security; null if there is none. */
   readonly cap: number | null;
   /** Names held at the cap. */
   readonly capped: number;
@@ -6399,7 +6399,7 @@ export interface RebalancedName {
   readonly capped: boolean;
   /** Money bought, negative for a sale; null where the run does not store it, 0 without a trade. */
   readonly trade: number | null;
-  /** Price of the trade; null without one. */
+  /** Price of the trade; null if there is none. */
   readonly price: number | null;
 }
 
@@ -6408,7 +6408,7 @@ export interface ReceivedShares {
   readonly identifier: string;
   /** Shares for one held before. */
   readonly ratio: number;
-  /** Beside what was held of that name. */
+  /** In addition to the previous holding of that security. */
   readonly weight: number;
 }
 
@@ -6456,7 +6456,7 @@ export interface ReconciliationCheck {
 export interface ReconciliationView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -6529,7 +6529,7 @@ export interface RefreshRequest {
   readonly until?: string | null | undefined;
   /** Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split. */
   readonly full?: boolean | undefined;
-  /** Report what the refresh would change; nothing is stored or served. */
+  /** Report the changes of a refresh without storing or serving them. */
   readonly dry_run?: boolean | undefined;
   /** Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet. */
   readonly fail_on?: FindingCode | readonly FindingCode[] | undefined;
@@ -6785,7 +6785,7 @@ export interface RenderResult {
 }
 
 export interface RepairRequest {
-  /** Ids of the doubts whose repairs to apply. */
+  /** Ids of the data warnings whose repairs are applied. */
   readonly doubts: readonly string[];
   /** Id of the new store; default {store_id}-repaired-{n}. */
   readonly store_id?: string | undefined;
@@ -7073,7 +7073,7 @@ export interface RiskControlOverlayInput {
 export interface RiskDecomposition {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** Share of each factor in the factor variance; may be negative. */
   readonly contributions: Readonly<Record<string, number>>;
@@ -7516,7 +7516,7 @@ export interface RollResponse {
 export interface RollingRiskView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -7611,7 +7611,7 @@ export interface RunSummaryCollection {
 export interface RunSummaryRow {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -7680,7 +7680,7 @@ export interface RunsDifference {
       /** Rows that are gone. */
       readonly rows_removed: number;
     } | null;
-    /** Bars of sessions after the last one of the first version; null without any. */
+    /** Bars of sessions after the last one of the first version; null if there are none. */
     readonly appended: {
       /** Sessions that came. */
       readonly sessions: number;
@@ -7834,13 +7834,13 @@ export interface ScenarioRequest {
 export interface ScenarioResult {
   /** Display name. */
   readonly name: string;
-  /** Sum of the contributions; cash earns nothing. Null of a window that the store does not cover: `NO_DATA_IN_RANGE` among the findings tells what it holds. */
+  /** Sum of the contributions; cash earns nothing. Null for a window that the store does not cover; the finding `NO_DATA_IN_RANGE` reports its dates. */
   readonly return: number | null;
   /** By contribution, the worst first. */
   readonly by_name: readonly ScenarioName[];
   /** By contribution, the worst first. */
   readonly by_group: readonly ScenarioGroup[];
-  /** Magnitude of the weights with a return of their own, over that of all. */
+  /** Gross weight of securities with their own returns, divided by the gross weight of all. */
   readonly covered_weight: number;
   /** Names that take the equally weighted return of their group, or of all names. */
   readonly proxied: readonly {
@@ -7881,7 +7881,7 @@ export interface ScenarioResult {
 export interface ScenariosView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -7993,7 +7993,7 @@ export interface SeriesPayload {
   readonly index: readonly string[];
   /** One value per date. */
   readonly data: readonly (number | null)[];
-  /** What the series is. */
+  /** Content of the series. */
   readonly name: string | null;
 }
 
@@ -8146,7 +8146,7 @@ export interface SmallGroup {
 
 /** One side of a constraint row that the name stands in. */
 export interface SolvedRow {
-  /** The client's row id; empty without one. */
+  /** The client's row id; empty if there is none. */
   readonly id: string;
   /** Position of the row; null for an implicit one. */
   readonly index: number | null;
@@ -8182,7 +8182,7 @@ export interface StaleFillPayload {
   readonly identifier: string;
   /** Day of the price it was traded at. */
   readonly last_bar: string;
-  /** Sessions of its own exchange since that day. */
+  /** Sessions of its exchange since that day. */
   readonly sessions_old: number;
 }
 
@@ -8567,7 +8567,7 @@ export interface SweepSelection {
   readonly observations: number;
   /** Variance of the Sharpe ratios of the trials. */
   readonly sharpe_variance: number;
-  /** What the best of as many trials with a true Sharpe ratio of zero is expected to show. */
+  /** Expected Sharpe ratio of the best of this many trials if every true ratio is zero. */
   readonly expected_maximum_sharpe_ratio: number;
   /** Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero. */
   readonly deflated_sharpe_ratio: number | null;
@@ -9253,7 +9253,7 @@ export interface ValidatedFamily {
   readonly family: 'equal_weight' | 'index' | 'random' | 'active' | 'eigenportfolio';
   /** Portfolios of the family. */
   readonly portfolios: number;
-  /** Share of them whose bias lies in its band; 0.95 where forecasts are right. */
+  /** Share of portfolios with a bias within the band; 0.95 for unbiased forecasts. */
   readonly share_in_band: number;
   /** Standard deviation of outcomes, each over its forecast: above 1 risk was underestimated. */
   readonly bias: number;
@@ -9284,7 +9284,7 @@ export interface ValidatedPortfolio {
   readonly bias_low: number;
   /** Upper end of that band. */
   readonly bias_high: number;
-  /** Whether the bias lies in the band. */
+  /** True if the bias is within the band. */
   readonly in_band: boolean;
   /** Root mean square of the forecasts, annualised. */
   readonly forecast_volatility: number;
@@ -9317,9 +9317,9 @@ export interface VersionDifference {
   readonly changes: readonly DocumentChange[];
   /** Of the methodology; of indices only. */
   readonly sentences: {
-    /** Said of the one alone. */
+    /** Sentences of the first version only. */
     readonly removed: readonly string[];
-    /** Said of the other alone. */
+    /** Sentences of the second version only. */
     readonly added: readonly string[];
   };
 }
@@ -9576,7 +9576,7 @@ export interface WeightingSpecInput {
 export interface WeightsView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
-  /** Null while what is stored is what a run of the same request would give now. */
+  /** Null while the stored run equals a run of the same request made now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -9586,7 +9586,7 @@ export interface WeightsView {
   readonly as_of: string;
   /** The rebalance in force. */
   readonly rebalance_date: string;
-  /** Largest weight of a name; null without one. */
+  /** Maximum weight of a security; null if there is none. */
   readonly cap: number | null;
   /** Weights by name. */
   readonly weights: readonly ConstituentRow[];
@@ -9650,7 +9650,7 @@ export interface WhatIfSide {
   readonly effective_assets: number;
   /** Securities with a position, long or short. */
   readonly gross_constituents: number;
-  /** Largest weight of a name; null without one. */
+  /** Maximum weight of a security; null if there is none. */
   readonly cap: number | null;
   /** Weight moved off capped names. */
   readonly cap_redistributed: number;
@@ -9768,7 +9768,7 @@ export interface Operations {
     request: { readonly params: { readonly job_id: string } };
     answer: JobStatus;
   };
-  /** Queues failed jobs anew. */
+  /** Queues failed jobs again. */
   retryJobs: {
     request: { readonly body?: JobRetryRequest | null | undefined };
     answer: JobRetries;
@@ -9843,7 +9843,7 @@ export interface Operations {
     request: { readonly body: PreviewDocumentRequest };
     answer: PreviewResponse;
   };
-  /** What a change of a definition would change on one date; nothing is stored. */
+  /** Effect of a changed definition on one date; nothing is stored. */
   whatIf: {
     request: { readonly body: WhatIfRequest };
     answer: WhatIfResponse;
@@ -9889,7 +9889,7 @@ export interface Operations {
     answer: BacktestJobStatus;
     unchanged: BacktestRunResult;
   };
-  /** Backtest many indices and strategies, each as a job of its own. */
+  /** Backtest many indices and strategies, each as a separate job. */
   startBacktests: {
     request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: BacktestBatchRequest };
     answer: BacktestBatch;
@@ -10329,7 +10329,7 @@ export interface Operations {
     request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly as_of?: string | undefined } | undefined };
     answer: CorporateActionsResponse;
   };
-  /** What the served store holds, and how old it is. */
+  /** Contents and age of the served store. */
   getCoverage: {
     request: Readonly<Record<never, never>>;
     answer: CoverageResponse;

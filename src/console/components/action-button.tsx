@@ -5,7 +5,7 @@ import { Problem } from './problem.js';
 import './action-button.css';
 
 interface ActionButtonProps extends Omit<ButtonProps, 'onClick'> {
-  /** What is asked for, where a form elsewhere shows its fields. */
+  /** Subject of the request, for a form elsewhere that shows its fields. */
   readonly about?: string;
   readonly act: (onRefusal: OnRefusal) => Promise<unknown>;
 }

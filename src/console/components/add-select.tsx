@@ -7,7 +7,7 @@ import './choice.css';
 
 interface AddSelectProps {
   readonly label: string;
-  /** What stands there while nothing is chosen. */
+  /** Text shown while nothing is chosen. */
   readonly prompt: string;
   readonly options: readonly Option<string>[];
   onAdd(value: string): void;

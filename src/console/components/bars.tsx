@@ -11,9 +11,9 @@ export interface Bar {
 interface BarsProps {
   readonly label: string;
   readonly bars: readonly Bar[];
-  /** Whether each bar begins where the one before ended. */
+  /** True if each bar begins where the previous one ended. */
   readonly isRunning?: boolean;
-  /** Whether the sign is no gain and no loss. */
+  /** True if the sign is neither a gain nor a loss. */
   readonly isPlain?: boolean;
   readonly format: (value: number) => string;
 }

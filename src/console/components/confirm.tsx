@@ -5,7 +5,7 @@ import './dialog.css';
 
 interface ConfirmProps {
   readonly title: string;
-  /** What the button says that does it. */
+  /** Label of the button that confirms. */
   readonly action: string;
   readonly children?: ComponentChildren;
   onConfirm(): void;

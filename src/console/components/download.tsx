@@ -9,7 +9,7 @@ interface DownloadProps {
   readonly fileName: string;
   readonly class?: string;
   readonly children: ComponentChildren;
-  /** The same by the client: a link of the browser carries no key. */
+  /** Downloads through the client, because a browser link sends no key. */
   read(): Promise<Uint8Array>;
 }
 

@@ -2,15 +2,15 @@ import type { ComponentChildren } from 'preact';
 import './earlier.css';
 
 interface EarlierProps {
-  /** Whether the figures are not of what is written now. */
+  /** True if the figures do not match the current draft. */
   readonly isEarlier: boolean;
-  /** Of what they are then. */
+  /** The draft to which they belong in that case. */
   readonly of?: string;
   readonly children: ComponentChildren;
 }
 
-/** Figures, marked where they are not of what stands beside them. */
-export function Earlier({ isEarlier, of = 'Of the last valid definition', children }: EarlierProps) {
+/** Figures, marked if they do not match the form next to them. */
+export function Earlier({ isEarlier, of = 'From the last valid definition', children }: EarlierProps) {
   return (
     <section class="earlier" aria-label={isEarlier ? of : undefined}>
       {isEarlier && <p class="earlier-word">{of}</p>}

@@ -22,7 +22,7 @@ export interface Opened {
   readonly etag: string | null;
 }
 
-/** What a write says besides the document. */
+/** Parameters of a write in addition to the document. */
 export interface Write {
   /** Of the version that is written over; undefined for a new document. */
   readonly ifMatch: string | undefined;
@@ -46,11 +46,11 @@ interface EditorProps {
   readonly title: string;
   readonly above: Parameters<typeof Page>[0]['above'];
   readonly opened: Opened;
-  /** What the service says of a document; without it that is said when it is saved. */
+  /** Checks a document with the service. Default: it is checked when it is saved. */
   readonly validate?: (document: JsonObject) => Promise<readonly Finding[]>;
   /** Its versions. */
   readonly versioned?: Versioned | undefined;
-  /** Reads what is stored by now, beside which a draft is shown when somebody else wrote it. */
+  /** Reads the stored document, which is shown next to the draft if someone else changed it. */
   readonly reread: () => Promise<Opened>;
   /** @returns the etag of what is stored then */
   readonly save: (document: JsonObject, version: Write) => Promise<{ readonly etag: string | null }>;
@@ -111,7 +111,7 @@ export function Editor(props: EditorProps) {
 interface Editing {
   readonly edited: Edited;
   readonly trouble: Trouble | null;
-  /** What somebody else saved since the document was opened. */
+  /** The version that someone else saved after the document was opened. */
   readonly clash: Clash | null;
   /** Saves over that version, which was looked at. @returns whether it is stored */
   resolve(document: JsonObject): Promise<boolean>;

@@ -20,9 +20,9 @@ const FORMATS = [
 interface ExportMenuProps {
   readonly id: string;
   readonly table: Table;
-  /** Last date; that of the chosen range unless given. */
+  /** Last date. Default: that of the selected range. */
   readonly end?: string;
-  /** What is exported, where that is not plain. */
+  /** Description of the export, if it is not obvious. */
   readonly text?: string;
 }
 

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import './facts.css';
 
 interface FactsProps {
-  /** Terms with what is to be said of them; those with null are left out. */
+  /** Terms with their values; those with null are omitted. */
   readonly facts: readonly (readonly [term: string, value: ComponentChildren])[];
 }
 

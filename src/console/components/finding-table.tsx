@@ -23,7 +23,7 @@ export function FindingTable({ label, findings }: FindingTableProps) {
             <th scope="col">Table</th>
             <th scope="col">Row</th>
             <th scope="col">Column</th>
-            <th scope="col">What</th>
+            <th scope="col">Finding</th>
           </tr>
         </thead>
         <tbody>
@@ -33,7 +33,7 @@ export function FindingTable({ label, findings }: FindingTableProps) {
         </tbody>
       </table>
       {hasRows && (
-        <p class="quiet">Rows are counted below the header: row 1 is line 2 of a file that begins with it.</p>
+        <p class="quiet">Row numbers do not count the header: row 1 is line 2 of a file that begins with a header.</p>
       )}
     </div>
   );
@@ -51,14 +51,13 @@ function Row({ finding }: { readonly finding: Finding }) {
       <td class="number">{row}</td>
       <td>{column}</td>
       <td>
-        {message} {value !== undefined && <code>{shown(value)}</code>} <code class="quiet">{code}</code>
-        {count > 1 && (
-          <details>
-            <summary>{counted(count, 'place')}</summary>
-            {places.join(', ')}
-            {count > places.length && ' …'}
-          </details>
-        )}
+        {message} {value !== undefined && <code>{shown(value)}</code>}
+        <details>
+          <summary>{count > 1 ? counted(count, 'place') : 'Details'}</summary>
+          <code>{code}</code>
+          {count > 1 && ` at ${places.join(', ')}`}
+          {count > places.length && count > 1 && ' …'}
+        </details>
       </td>
     </tr>
   );

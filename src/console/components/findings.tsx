@@ -8,11 +8,11 @@ interface FindingsProps {
   readonly findings: readonly Finding[];
   /** Findings shown before the rest is folded away. */
   readonly shown?: number;
-  /** Where the field of a finding is edited; null where it is not. */
+  /** Address of the form that edits the field of a finding; null if there is none. */
   readonly addressOf?: ((path: string) => string | null) | undefined;
 }
 
-/** Findings as the service words them, each with its field. */
+/** Findings in the words of the service, each with its code and field under "Details". */
 export function Findings({ findings, shown = 8, addressOf }: FindingsProps) {
   const rest = findings.slice(shown);
   return (
@@ -36,16 +36,7 @@ function FindingList({ findings, addressOf }: Pick<FindingsProps, 'findings' | '
           <Badge kind={KINDS[finding.severity]}>{finding.severity}</Badge>
           <div>
             {finding.message}
-            <span class="quiet">
-              {' '}
-              <code>{finding.code}</code>
-              {finding.path !== '' && (
-                <>
-                  {' at '}
-                  <FieldPath path={finding.path} address={addressOf?.(finding.path) ?? null} />
-                </>
-              )}
-            </span>
+            <FindingDetails finding={finding} address={addressOf?.(finding.path) ?? null} />
           </div>
         </li>
       ))}
@@ -53,12 +44,30 @@ function FindingList({ findings, addressOf }: Pick<FindingsProps, 'findings' | '
   );
 }
 
-interface FieldPathProps {
-  readonly path: string;
+interface FindingDetailsProps {
+  readonly finding: Finding;
   readonly address: string | null;
 }
 
-function FieldPath({ path, address }: FieldPathProps) {
-  const written = <code>{path}</code>;
-  return address === null ? written : <a href={address}>{written}</a>;
+function FindingDetails({ finding: { code, path }, address }: FindingDetailsProps) {
+  return (
+    <>
+      {address !== null && (
+        <>
+          {' '}
+          <a href={address}>Edit the field</a>
+        </>
+      )}
+      <details>
+        <summary>Details</summary>
+        <code>{code}</code>
+        {path !== '' && (
+          <>
+            {' at '}
+            <code>{path}</code>
+          </>
+        )}
+      </details>
+    </>
+  );
 }

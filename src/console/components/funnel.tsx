@@ -26,7 +26,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
         <span>Step</span>
         <span />
         <span>Kept</span>
-        <span>Fell</span>
+        <span>Removed</span>
       </li>
       {steps.map(({ position, remaining, excluded, rule_id: id, rule_type: type }) => (
         <li key={position}>
@@ -43,10 +43,10 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
             <span class="funnel-ground" aria-hidden="true">
               <span style={{ width: `${(remaining / most) * 100}%` }} />
             </span>
-            <span class="number funnel-kept" title="Names kept by this step">
+            <span class="number funnel-kept" title="Securities kept by this step">
               {count(remaining)}
             </span>
-            <span class="number funnel-fell" title="Names that fell at this step">
+            <span class="number funnel-fell" title="Securities removed by this step">
               {excluded.length > 0 && count(-excluded.length)}
             </span>
           </button>
@@ -55,7 +55,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
       ))}
       {held !== last && (
         <li class="funnel-held">
-          Held with a weight: <strong>{count(held)}</strong>
+          Constituents with a weight: <strong>{count(held)}</strong>
         </li>
       )}
     </ol>

@@ -40,7 +40,7 @@ export function JobState({ job, onAgain }: JobStateProps) {
   return (
     <Banner
       kind="info"
-      title={status === 'pending' ? 'The job waits for its turn' : `Running: ${percent(progress, 0)}`}
+      title={status === 'pending' ? 'The job is queued' : `Running: ${percent(progress, 0)}`}
       action={
         may('run') && (
           <Button kind="bare" onClick={() => cancelJob(job.job_id)}>

@@ -17,7 +17,7 @@ interface JobTableProps {
   readonly name?: string;
   readonly height?: number;
   readonly searches?: boolean;
-  /** What opens a job instead of the page of its result. */
+  /** Opens a job instead of the page of its result. */
   onOpen?(jobId: string): void;
   readonly openKey?: string | null;
 }
@@ -78,7 +78,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
   },
   {
     id: 'message',
-    title: 'What',
+    title: 'Description',
     width: 140,
     grow: 4,
     priority: 4,
@@ -87,7 +87,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
   },
   {
     id: 'created',
-    title: 'Asked for',
+    title: 'Submitted',
     width: 172,
     priority: 2,
     value: (job) => job.created_at,
@@ -95,7 +95,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
   },
   {
     id: 'took',
-    title: 'Took',
+    title: 'Duration',
     width: 84,
     priority: 5,
     align: 'right',

@@ -1,7 +1,7 @@
 import './json-document.css';
 
 interface JsonDocumentProps {
-  /** What it is, for those who do not see it. */
+  /** Description for screen readers. */
   readonly label: string;
   readonly value: unknown;
 }

@@ -1,6 +1,6 @@
 import { principal, type Scope } from '../state/principal.js';
 
-/** Says what a key lacks, where what it may not do would stand; nothing before it is known who asks. */
+/** States which scope a key lacks, in place of the action; shows nothing before the key is known. */
 export function MayNot({ scope, what }: { readonly scope: Scope; readonly what: string }) {
   return (
     principal.value !== null && (

@@ -4,7 +4,7 @@ import './metrics.css';
 export interface Metric {
   readonly term: string;
   readonly value: ComponentChildren;
-  /** What the figure is, and its unit. */
+  /** Meaning of the figure, and its unit. */
   readonly help?: string;
   readonly kind?: string;
   /** A second, smaller figure. */

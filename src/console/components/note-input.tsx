@@ -9,13 +9,13 @@ interface NoteInputProps {
   onChange(value: string): void;
 }
 
-/** Why a document is written: kept beside the version that is made. */
+/** The reason for a change, stored with the new version. */
 export function NoteInput({ value, onChange }: NoteInputProps) {
   return (
     <input
       class="control note-input"
-      aria-label="Why, for the list of versions"
-      placeholder="Why (optional)"
+      aria-label="Reason for the change, shown in the list of versions"
+      placeholder="Reason (optional)"
       maxLength={NOTE_MAX}
       value={value}
       onInput={(event) => onChange(event.currentTarget.value)}

@@ -10,45 +10,50 @@ interface ProblemProps {
   readonly onRetry?: (() => void) | undefined;
 }
 
-/** What the service said went wrong, with every finding and its field. */
+/** An error of the service, with every finding. Codes, paths and the request id are under "Details". */
 export function Problem({ trouble, onRetry }: ProblemProps) {
   const { message, code, findings, requestId } = trouble;
   const store = trouble.code === 'STORE_MISMATCH' ? storeOf(trouble.detail) : null;
   const own = findings.length === 1 && findings[0]!.message === message ? [] : findings;
+  const path = findings.length === 1 && own.length === 0 ? findings[0]!.path : '';
   return (
     <Banner
       kind="bad"
       title={message}
       action={store === null ? onRetry && <Button onClick={onRetry}>Try again</Button> : <Serve store={store} />}
     >
-      {findings.length === 1 && own.length === 0 && findings[0]!.path !== '' && (
-        <p>
-          Field <code>{findings[0]!.path}</code>
-        </p>
-      )}
       {own.length > 0 && <Findings findings={own} />}
-      {code !== null && (
-        <p class="quiet">
-          <code>{code}</code>
-          {requestId !== null && (
-            <>
-              {' '}
-              · request <code>{requestId}</code>
-            </>
-          )}
-        </p>
+      {(code !== null || path !== '') && (
+        <details>
+          <summary>Details</summary>
+          <p>
+            {code !== null && <code>{code}</code>}
+            {path !== '' && (
+              <>
+                {' '}
+                at <code>{path}</code>
+              </>
+            )}
+            {requestId !== null && (
+              <>
+                {' '}
+                · request <code>{requestId}</code>
+              </>
+            )}
+          </p>
+        </details>
       )}
     </Banner>
   );
 }
 
-/** The store that an answer was asked of while another one is served. */
+/** The store that a request named while another one is served. */
 function storeOf(detail: Trouble['detail']): string | null {
   const store = (detail as { readonly store_id?: unknown } | null)?.store_id;
   return typeof store === 'string' ? store : null;
 }
 
-/** The same question gets the same answer until the other store is served. */
+/** Serves the other store: until then the request fails again. */
 function Serve({ store }: { readonly store: string }) {
   return may('data') ? <Button onClick={() => void activateStore(store)}>Serve {store}</Button> : null;
 }

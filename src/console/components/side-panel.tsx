@@ -9,7 +9,7 @@ interface SidePanelProps {
   readonly children: ComponentChildren;
 }
 
-/** More about one thing, beside the page that it was opened from. Escape closes it and gives the focus back. */
+/** Details of one item, next to the page from which it was opened. Escape closes it and returns the focus. */
 export function SidePanel({ title, onClose, children }: SidePanelProps) {
   const panel = useRef<HTMLElement>(null);
   useEffect(() => {

@@ -5,7 +5,7 @@ const HEIGHT = 24;
 
 interface SparklineProps {
   readonly values: readonly (number | null)[];
-  /** What the line is, for those who do not see it. */
+  /** Description of the line for screen readers. */
   readonly label: string;
 }
 

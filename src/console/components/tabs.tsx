@@ -14,7 +14,7 @@ interface TabsProps {
   readonly name?: string;
 }
 
-/** Parts of a page, each at an address of its own. */
+/** Parts of a page, each with its own address. */
 export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
   const open = openTab(tabs, name);
   const list = useRef<HTMLElement>(null);

@@ -4,11 +4,11 @@ interface TogglesProps<V extends string> {
   readonly label: string;
   readonly values: readonly V[];
   readonly chosen: readonly V[];
-  /** Those that may be chosen at once; any number unless given. */
+  /** Maximum number of selected values. Default: no limit. */
   readonly most?: number;
   /** Colour of a chosen value, as a mark before its text. */
   readonly colourOf?: (value: V) => string;
-  /** What a value is called; itself unless given. */
+  /** Label of a value. Default: the value itself. */
   readonly wordOf?: (value: V) => string;
   onChoose(chosen: readonly V[]): void;
 }

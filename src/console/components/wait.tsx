@@ -27,12 +27,12 @@ export function Wait({ what }: { readonly what: string }) {
 
 interface AnsweredProps<T> {
   readonly resource: Resource<T>;
-  /** What is waited for, after "Waiting for". */
+  /** The object of "Waiting for". */
   readonly what: string;
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** What an answer shows; before it the wait, without it the problem. */
+/** Renders an answer; shows the wait before it, and the problem if there is none. */
 export function Answered<T>({ resource, what, children }: AnsweredProps<T>) {
   const { data, trouble, isLoading, reload } = resource;
   if (data === undefined) {

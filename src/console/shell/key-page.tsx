@@ -4,7 +4,7 @@ import { session } from '../state/session.js';
 import { takeKey } from '../state/service.js';
 import '../components/control.css';
 
-/** Asks for the key of a service that has keys. It stays in this tab and is sent to this service alone. */
+/** Asks for the key of a service with keys. The key stays in this tab and is sent only to this service. */
 export function KeyPage({ refused }: { readonly refused: string | null }) {
   const [key, setKey] = useState('');
   return (
@@ -15,7 +15,7 @@ export function KeyPage({ refused }: { readonly refused: string | null }) {
         takeKey(key.trim());
       }}
     >
-      <h1>This service asks for a key</h1>
+      <h1>This service requires a key</h1>
       {session.value?.sign_in === true && (
         <p>
           <a href="/auth/login">Sign in</a> with your organisation, or use a key.
@@ -39,7 +39,8 @@ export function KeyPage({ refused }: { readonly refused: string | null }) {
         />
       </label>
       <p class="quiet">
-        It is kept until this tab is closed. <code>divisor keys create</code> makes one on the machine of the service.
+        The key is kept until you close this tab. <code>divisor keys create</code> creates one on the machine of the
+        service.
       </p>
       <Button kind="main" type="submit" disabled={key.trim() === ''}>
         Continue

@@ -32,8 +32,8 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={chosen && `to-${chosen.address}`}
-        aria-label="Page, document, result or name"
-        placeholder="Page, document, result or name"
+        aria-label="Page, document, result or security"
+        placeholder="Page, document, result or security"
         value={typed}
         onInput={(event) => {
           setTyped(event.currentTarget.value);
@@ -55,7 +55,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
       </ul>
       {targets.length === 0 && (
         <p class="quiet" role="status">
-          Nothing is called so.
+          No matches.
         </p>
       )}
     </dialog>

@@ -21,7 +21,7 @@ import { Toasts } from './toasts.js';
 import { TopBar } from './top-bar.js';
 import './shell.css';
 
-/** What stands around every page. */
+/** The frame around every page. */
 export function Shell() {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isFinding, setFinding] = useState(false);
@@ -38,7 +38,7 @@ export function Shell() {
           document.getElementById('main')?.focus();
         }}
       >
-        To the content
+        Skip to content
       </a>
       <aside id="rail" class={isMenuOpen ? 'rail is-open' : 'rail'}>
         <a class="brand" href="/">
@@ -111,8 +111,8 @@ function Notices() {
       {isOutdated.value && (
         <Banner
           kind="info"
-          title="Another version of the service answers than this page came from."
-          action={<Button onClick={() => location.reload()}>Load the page again</Button>}
+          title="The service was updated."
+          action={<Button onClick={() => location.reload()}>Reload the page</Button>}
         />
       )}
     </div>
@@ -149,9 +149,9 @@ function CurrentPage({ path }: { readonly path: string }) {
   }, [loaded?.found.page]);
   if (found === undefined)
     return (
-      <PageFrame title="There is no such page">
-        <EmptyState title="The address leads nowhere">
-          <code>{path}</code> is no page of the console. <a href="/">All indices</a>
+      <PageFrame title="Page not found">
+        <EmptyState title="Page not found">
+          <code>{path}</code> is not a page of the console. <a href="/">All indices</a>
         </EmptyState>
       </PageFrame>
     );
@@ -166,13 +166,13 @@ function CurrentPage({ path }: { readonly path: string }) {
   );
 }
 
-/** A page that fails says so in its place: the others are a click away. */
+/** A failed page shows its error in its place; other pages stay available. */
 function Guarded({ children }: { readonly children: ComponentChildren }) {
   const [failure] = useErrorBoundary((thrown: unknown) => reportError(thrown));
   if (failure === undefined) return <>{children}</>;
   return (
     <PageFrame title="The page failed">
-      <p>It met something that it does not know how to show. Every other page works as before.</p>
+      <p>The page could not be displayed. Other pages are not affected.</p>
       <Problem trouble={troubleOf(failure)} onRetry={() => location.reload()} />
     </PageFrame>
   );

@@ -29,12 +29,12 @@ const PLACES: readonly Target[] = [
 ];
 const SHOWN_MAX = 12;
 
-/** Results of jobs that have pages of their own. */
+/** Results of jobs with their own pages. */
 const RESULTS = { sweep: 'sweep', optimise: 'optimisation', render: 'report' } as const;
 /** Results looked through, newest first. */
 const RESULTS_MAX = 200;
 
-/** What has the letters: pages and everything stored from the first on, names of the market from the second. */
+/** Matches of a search: pages and documents from the first character, securities from the second. */
 export function useTargets(typed: string): readonly Target[] {
   const text = typed.trim().toLowerCase();
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));

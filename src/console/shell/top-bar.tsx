@@ -39,7 +39,7 @@ export function TopBar({ onMenu, isMenuOpen, onFind }: TopBarProps) {
   );
 }
 
-/** What runs, in a word; the page of jobs tells more. */
+/** Short state of running jobs; the page of jobs has the details. */
 function JobsState() {
   const jobs = liveJobs.value;
   if (jobs.length === 0) return null;
@@ -72,7 +72,7 @@ function StoreState() {
   );
 }
 
-const THEME_WORDS: Readonly<Record<Theme, string>> = { system: 'as the system', light: 'light', dark: 'dark' };
+const THEME_WORDS: Readonly<Record<Theme, string>> = { system: 'system', light: 'light', dark: 'dark' };
 
 function ThemeChoice() {
   const now = theme.value;

@@ -23,7 +23,7 @@ export async function attempt<T>(act: () => Promise<T>, onRefusal: OnRefusal = s
   }
 }
 
-/** Starts a job; the stream of jobs tells what becomes of it. */
+/** Starts a job; the stream of jobs reports its outcome. */
 export async function start<J extends AnyJob>(submit: () => Promise<J>, onRefusal?: OnRefusal): Promise<J | undefined> {
   const job = await attempt(submit, onRefusal);
   if (job !== undefined && 'created_at' in job) noteJob(job as unknown as JobStatus); // Every job's answer is a JobStatus.

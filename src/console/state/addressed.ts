@@ -5,10 +5,10 @@ import { parameter, setParameters } from './place.js';
 /** Longest text that an address carries, encoded: proxies and the service refuse lines of 16 KB. */
 const TEXT_MAX = 12_000;
 
-/** Text that stands in the address, and where it is too long for that, in the page alone. */
+/** Text kept in the address, or only in the page if it is too long. */
 export interface Addressed {
   readonly text: string | null;
-  /** Whether the address does not have it. */
+  /** True if the address does not contain it. */
   readonly isTooLong: boolean;
   put(text: string | null): void;
 }
@@ -31,7 +31,7 @@ export function useAddressed(name: string): Addressed {
   };
 }
 
-/** What an address says in JSON; undefined where it says nothing that can be read. */
+/** JSON value of an address parameter; undefined if it cannot be read. */
 export function jsonIn(text: string | null): Json | undefined {
   try {
     return text === null ? undefined : (JSON.parse(text) as Json);
@@ -40,7 +40,7 @@ export function jsonIn(text: string | null): Json | undefined {
   }
 }
 
-/** An object that stands in the address while it is not what it began with. */
+/** An object kept in the address while it differs from its initial value. */
 export function useAddressedObject(name: string, first: JsonObject): readonly [JsonObject, (next: JsonObject) => void] {
   const { text, put } = useAddressed(name);
   const value = useMemo(() => jsonIn(text), [text]);

@@ -15,11 +15,11 @@ export function useFailedRuns(): ReadonlyMap<string, JobStatus> {
   return new Map((failed.data?.jobs ?? []).map((job) => [jobIdent(job), job]));
 }
 
-/** Whether a run failed after the stored one was made. @param runAt null where none is stored */
+/** True if a run failed after the stored one was made. @param runAt null if none is stored */
 export const isLater = ({ finished_at: failedAt }: JobStatus, runAt: string | null | undefined): boolean =>
   runAt == null || failedAt === null || failedAt > runAt;
 
-/** What a run was asked with, to ask for the same again. */
+/** Request of a run, to repeat it. */
 export function requestOf({ request }: JobStatus): BacktestRequest {
   const asked = request as Json;
   if (!isObject(asked)) return {};

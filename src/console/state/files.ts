@@ -3,7 +3,7 @@ const KEPT_MS = 60_000;
 
 /** Hands bytes to the browser as a download. */
 export function saveFile(name: string, bytes: Uint8Array): void {
-  const address = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>])); // What the client read is its own.
+  const address = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>])); // The client owns the bytes.
   const link = document.createElement('a');
   link.href = address;
   link.download = name;

@@ -7,12 +7,12 @@ import { changed } from './resource.js';
 import { say } from './toasts.js';
 
 /*
- * What the service tells by itself: one stream of the states of all jobs. A browser opens six connections to a host at most, so one
- * visible tab holds the stream and tells the others; where tabs cannot share, each one polls. Whatever is shown of jobs derives from
+ * Events of the service: one stream of the states of all jobs. A browser opens at most six connections to a host, so one
+ * visible tab holds the stream and forwards it to the others; where tabs cannot share, each one polls. Whatever is shown of jobs derives from
  * it, and a stream that ends is how the page learns that the service went away.
  */
 
-/** What tabs tell each other: a question of one that has come into sight, all that the leading one has, one state of a job. */
+/** Messages between tabs: a request of a tab that became visible, all states of the leading tab, one state of a job. */
 type Message =
   | { readonly kind: 'ask' }
   | { readonly kind: 'all'; readonly isOpen: boolean; readonly stream: string; readonly jobs: readonly JobStatus[] }
@@ -23,11 +23,11 @@ type Tell = (message: Message) => void;
 const known = signal<ReadonlyMap<string, JobStatus>>(new Map());
 export const liveJobs = computed(() => [...known.value.values()].filter(isUnfinished).toSorted(byAge));
 export const health = signal<Health | null>(null);
-/** Whether the stream is open. */
+/** True if the stream is open. */
 export const isFollowing = signal(false);
 /** The version of the service that this page belongs to. */
 const builtFor = signal<string | null>(null);
-/** Whether another version of the service answers than the page came from. */
+/** True if the service was updated after the page was loaded. */
 export const isOutdated = computed(
   () => builtFor.value !== null && health.value !== null && health.value.version !== builtFor.value,
 );
@@ -49,12 +49,12 @@ const RETRY_MS = [250, 500, 1000, 2000, 4000];
 /** The service says something every 15 seconds; twice that without a word is a connection that is gone. */
 const SILENCE_MS = 32_000;
 
-/** The stream that tells this tab, whichever tab holds it; empty before the first. */
+/** The stream that feeds this tab, held by any tab; empty before the first. */
 let stream = '';
-/** No stream is called so: the next one is another. */
+/** No stream has this id, so the next one is new. */
 const LEFT = 'left';
 
-/** What ended between one stream and the next was told by neither: pages ask again. */
+/** Jobs that ended between two streams were reported by neither: pages reload. */
 function takeStream(next: string): void {
   const isOther = stream !== '' && next !== stream;
   stream = next;
@@ -81,7 +81,7 @@ export function startLive(): void {
 /** Leads, or hears of the tab that does. */
 async function follow(name: string, ended: AbortSignal): Promise<void> {
   let leads = false;
-  // While the tab was out of sight nothing told it.
+  // A hidden tab receives no events.
   if (stream !== '') stream = LEFT;
   void lookAround().catch(() => undefined);
   await shareAmongTabs<Message>(
@@ -152,7 +152,7 @@ async function followUntil(ended: AbortSignal, tell: Tell): Promise<void> {
       await lookAround();
       await followOnce(given, tell);
     } catch {
-      // The stream ended or was lost: what is to be said of it stands above the page.
+      // The stream ended or was lost; a banner reports it.
     }
     ended.removeEventListener('abort', stop);
     if (isFollowing.peek()) failures = 0;
@@ -165,7 +165,7 @@ async function followUntil(ended: AbortSignal, tell: Tell): Promise<void> {
 
 const HEALTH_MS = { ok: 60_000, degraded: 3_000 };
 
-/** A service that was started again says at first that it serves nothing, and nothing tells when it does. */
+/** A restarted service first serves nothing, and sends no event when it does. */
 const isWell = (now: Health | null): boolean => now?.status === 'ok' && now.store.end !== null;
 
 /** Looks again after a while: sooner when something is not well, also where that began during the pause. */
@@ -180,7 +180,7 @@ async function watchHealth(ended: AbortSignal): Promise<void> {
   }
 }
 
-/** What the service is, and whether it is still the one that was there before. */
+/** Identity of the service, compared with the previous one. */
 export async function lookAround(): Promise<void> {
   const before = health.peek();
   const now = await service.peek().call('getHealth');
@@ -188,16 +188,13 @@ export async function lookAround(): Promise<void> {
   health.value = now;
   builtFor.value ??= now.version;
   if (before !== null && before.started_at !== now.started_at) {
-    say(
-      'info',
-      `The service was started again at ${now.started_at.slice(11, 16)} UTC; the page asks for everything again.`,
-    );
+    say('info', `The service was restarted at ${now.started_at.slice(11, 16)} UTC. The page was refreshed.`);
     changed();
   }
 }
 
 async function followOnce(given: AbortController, tell: Tell): Promise<void> {
-  /** Unfinished jobs the service tells of at first: those missing have ended meanwhile. */
+  /** Unfinished jobs of the first message: missing ones ended in the meantime. */
   const seen = new Set<string>();
   const own = Math.random().toString(36);
   let timer = setTimeout(() => given.abort(), SILENCE_MS);
@@ -252,9 +249,9 @@ async function settleMissing(seen: ReadonlySet<string>): Promise<void> {
   }
 }
 
-/** What is said above the page of the connection; null while there is nothing to say. */
+/** Banner about the connection; null if there is none. */
 export const connectionTrouble = computed(() =>
   isReached.value || (keyWanted.value !== null && !hasKey.value)
     ? null
-    : 'The service does not answer. What is shown is as it was; the page resumes when the service is back.',
+    : 'The service is not reachable. The page shows the last known state and resumes when the service is available.',
 );

@@ -2,7 +2,7 @@ import type { ReferenceEntry } from '#clients/typescript/divisor.js';
 import { useResource } from './resource.js';
 import { service } from './service.js';
 
-/** What is shown of a name beside its identifier. */
+/** Reference data of a security shown next to its identifier. */
 export interface NameFacts {
   readonly name: string | null;
   readonly sector: string | null;

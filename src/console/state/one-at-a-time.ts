@@ -6,7 +6,7 @@ export interface Latest<T> {
   /** The last answer, also while another question is under way. */
   readonly data: T | undefined;
   readonly trouble: Trouble | null;
-  /** Whether what is shown answers an earlier question. */
+  /** True if the displayed answer belongs to an earlier request. */
   readonly isBehind: boolean;
 }
 
@@ -57,7 +57,7 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>): Lat
     asking.isBusy = false;
   }
 
-  /** What a service that could not answer yet may answer now, unless something else is asked meanwhile. */
+  /** Retries a request that the service could not answer yet, unless a newer one was made. */
   async function again(question: string): Promise<void> {
     if (asking.wanted === question) await run();
   }

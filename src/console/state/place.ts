@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 
-/** Where the console is: every state that a colleague may be sent stands in the address. */
+/** The address of the console, which contains every state that can be shared. */
 export interface Place {
   readonly path: string;
   readonly query: URLSearchParams;
@@ -47,7 +47,7 @@ export function setParameters(changes: Readonly<Record<string, string | null>>):
   go(withQuery(changes), { replace: true });
 }
 
-/** Whether an address is one of the console's, and not of the API or another site. */
+/** True if an address belongs to the console, not to the API or another site. */
 const isOwn = ({ origin, pathname }: URL): boolean =>
   origin === location.origin &&
   (pathname === '/' || (pathname.startsWith('/console') && !pathname.includes('/assets/')));

@@ -8,7 +8,7 @@ export type Scope = PrincipalView['scopes'][number];
 /** Who asks; null until the service has said. */
 export const principal = signal<PrincipalView | null>(null);
 
-/** Whether the key may do something: what it may not do is not offered. */
+/** True if the key has a scope; other actions are not offered. */
 export function may(scope: Scope): boolean {
   const scopes = principal.value?.scopes;
   return scopes !== undefined && (scopes.includes(scope) || scopes.includes('admin'));

@@ -9,9 +9,9 @@ export function changed(): void {
   world.value++;
 }
 
-/** What a page has of an answer of the service. */
+/** State of a response of the service. */
 export interface Resource<T> {
-  /** The last answer; undefined before the first. It stays while a newer one is on its way. */
+  /** The last answer; undefined before the first. It is kept while a newer one is pending. */
   readonly data: T | undefined;
   readonly trouble: Trouble | null;
   readonly isLoading: boolean;
@@ -19,9 +19,9 @@ export interface Resource<T> {
 }
 
 export interface ResourceOptions {
-  /** Whether the answer is asked for again when something may have changed; true unless given. */
+  /** True if the answer is requested again after changes. Default: true. */
   readonly follows?: boolean;
-  /** Whether an answer to another question stays until the new one is there, as that of another range of dates does. */
+  /** True if the previous answer is kept until the new one arrives, for example after a change of dates. */
   readonly keeps?: boolean;
 }
 
@@ -88,7 +88,7 @@ export function useResource<T>(
 /** An answer that could not be had is asked for again; what somebody does is not done again by itself. */
 const askedAgain = (trouble: Trouble): Trouble =>
   trouble.code === null && trouble.retrySeconds !== null
-    ? { ...trouble, message: `${trouble.message} The page asks again by itself.` }
+    ? { ...trouble, message: `${trouble.message} The page retries automatically.` }
     : trouble;
 
 interface Answering<T> {

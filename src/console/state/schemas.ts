@@ -26,7 +26,7 @@ interface OpenApi {
   readonly components: { readonly schemas: Schemas };
 }
 
-/** What documents may say, as the service publishes it: forms derive from it. */
+/** Schemas of documents from the service, from which forms derive. */
 export const useSchemas = (): Resource<Schemas> =>
   useResource(
     'schemas',

@@ -9,10 +9,10 @@ const KEY_PLACE = 'divisor.key';
 
 const keyKept = signal(sessionStorage.getItem(KEY_PLACE) ?? undefined);
 
-/** Whether the last request reached the service. */
+/** True if the last request reached the service. */
 export const isReached = signal(true);
 
-/** Whether the service wants a key, or another one than was given: the sentence it said. */
+/** Message of a service that requires a key or rejects the given one. */
 export const keyWanted = signal<string | null>(null);
 
 /** A fetch that notes whether the service is there. */
@@ -22,7 +22,7 @@ const noting: typeof fetch = async (input, init) => {
     isReached.value = true;
     // The answer of a request that was given up meanwhile cannot be read: what another one said stays.
     if (response.status === 401)
-      keyWanted.value = (await sentenceOf(response.clone())) ?? keyWanted.value ?? 'The service asks for a key.';
+      keyWanted.value = (await sentenceOf(response.clone())) ?? keyWanted.value ?? 'The service requires a key.';
     return response;
   } catch (failure) {
     if (init?.signal?.aborted !== true) isReached.value = false;
@@ -38,7 +38,7 @@ async function sentenceOf(response: Response): Promise<string | undefined> {
 /** The service that served this page. */
 export const service = computed(() => createDivisorClient({ url: location.origin, key: keyKept.value, fetch: noting }));
 
-/** What the tabs of a browser share is shared by those with the same key. */
+/** Tabs share state only with tabs that use the same key. */
 export const sharedName = computed(() => `divisor.jobs ${keyKept.value ?? ''}`);
 
 export const hasKey = computed(() => keyKept.value !== undefined);
@@ -54,7 +54,7 @@ export function forgetKey(): void {
   keyKept.value = undefined;
 }
 
-/** What went wrong, for people. */
+/** Error message for users. */
 export interface Trouble {
   readonly message: string;
   readonly code: string | null;
@@ -82,7 +82,7 @@ export function troubleOf(thrown: unknown): Trouble {
   if (thrown instanceof UnreachableError)
     return {
       ...nothing,
-      message: 'The service does not answer.',
+      message: 'The service is not reachable.',
       code: null,
       retrySeconds: RETRY_SECONDS,
     };

@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals';
 
-/** What the service says of sign-in with a provider. */
+/** State of sign-in with a provider. */
 interface SessionView {
   readonly signed_in: boolean;
-  /** Whether there is a provider to sign in with. */
+  /** True if a provider is configured. */
   readonly sign_in: boolean;
   readonly name?: string;
-  /** What writes repeat. */
+  /** Token that writes repeat. */
   readonly csrf_token?: string;
 }
 

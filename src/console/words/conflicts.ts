@@ -3,7 +3,7 @@ import { differences, pathText, valueAt, withValue, type Json, type JsonObject, 
 /** A field that two editors of one document do not have alike. */
 export interface ChangedField {
   readonly path: Path;
-  /** What it was before either of them changed it; undefined where it was not there. */
+  /** The original value; undefined if it was absent. */
   readonly before: Json | undefined;
   readonly mine: Json | undefined;
   readonly theirs: Json | undefined;
@@ -14,7 +14,7 @@ export interface ChangedField {
 export type Side = 'mine' | 'theirs';
 
 interface Versions {
-  /** What both began with. */
+  /** The common original. */
   readonly base: JsonObject;
   readonly mine: JsonObject;
   readonly theirs: JsonObject;

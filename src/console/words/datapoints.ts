@@ -14,7 +14,7 @@ const SHARES: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
 /**
  * A value of a datapoint in its unit, where that is known: `12.5 USD`, `20.00%`, `1,000 shares`.
- * @param said what it is of, its name first: `VOLATILITY over 252 sessions`
+ * @param said its description, which begins with its name: `VOLATILITY over 252 sessions`
  * @param currency of the index, where it is known
  */
 export function datapointText(

@@ -33,7 +33,7 @@ export function duration(seconds: number): string {
 export const secondsBetween = (from: string, to: string | null): number =>
   ((to === null ? Date.now() : Date.parse(to)) - Date.parse(from)) / 1000;
 
-/** Whether a text is a day of the calendar, written YYYY-MM-DD. */
+/** True if a text is a valid date, written YYYY-MM-DD. */
 export const isDate = (text: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text) === true;
 
@@ -45,7 +45,7 @@ const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 /** The weekday of a date YYYY-MM-DD, in three letters. */
 export const weekday = (date: string): string => WEEKDAYS[new Date(date).getUTCDay()] ?? '';
 
-/** The date so many months before another, its day kept within the month. */
+/** The date a number of months before another, its day kept within the month. */
 export function monthsBefore(date: string, months: number): string {
   const [year = 0, month = 1, day = 1] = date.split('-').map(Number);
   const first = new Date(Date.UTC(year, month - 1 - months, 1));

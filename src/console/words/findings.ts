@@ -1,7 +1,7 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 
 /**
- * What a finding says, at its field: the path that its message begins with stands there as the label.
+ * Message of a finding at its field: the label replaces the path at its beginning.
  * `pipeline.weighting.cap is 1.5` at the field Cap reads `Cap is 1.5`; of a part of the field, `Shocks, SECTOR:Energy must be a number`.
  */
 export function messageAt({ message, path }: Pick<Finding, 'message' | 'path'>, name: string, label: string): string {

@@ -2,7 +2,7 @@
 const MEANING = /`([^`]+)`:? ([^;]+?)(?:;|\.?$)/g;
 
 /**
- * Help that lists what each choice means, for the one that is chosen: the words before the list, and its meaning.
+ * Help of the selected choice, from a text that lists all choices: the words before the list, and its meaning.
  * @returns the help as it is where it lists nothing of the kind
  */
 export function helpOfChoice(help: string, chosen: string | undefined): string {

@@ -22,7 +22,7 @@ export const kindWord = (kind: JobStatus['kind']): string => KINDS[kind];
 
 export const jobIdent = ({ job_id: jobId }: Pick<JobStatus, 'job_id'>): string => jobId.slice(jobId.indexOf(':') + 1);
 
-/** What the request is about, where that is not the id itself: a risk model is about itself, whatever its names. */
+/** Subject of the request, if it is not the id itself. */
 export function jobSubject({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
   if (kind === 'risk' || kind === 'validate') return '';
   const asked = request as Json;

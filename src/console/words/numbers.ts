@@ -1,6 +1,6 @@
 /** How the console writes the numbers of the service: grouped by commas, a true minus, a dash where there is none. */
 
-/** What stands where the service answers null. */
+/** Text shown for null. */
 export const NONE = '–';
 
 const MINUS = '\u2212';
@@ -30,7 +30,7 @@ export const atMost = (value: number, digits: number): string => fixed(value, di
 export const percent = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 100, digits)}%`;
 
-/** The same with its sign: `+5.23%`. */
+/** A percentage with its sign: `+5.23%`. */
 export const change = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 100, digits, true)}%`;
 
@@ -76,7 +76,7 @@ export function limitText(name: string, value: number): string {
   return name.endsWith('_DAYS') ? `${count(value)} days` : count(value);
 }
 
-/** Half of the last digit of a percentage: what is smaller is written as 0. */
+/** Half of the last digit of a percentage: smaller values are written as 0. */
 const WRITTEN_MIN = 5e-5;
 
 /** Class of a number by its sign, for its colour; the sign is written too. */

@@ -1,9 +1,9 @@
-/** A name, and what stands beside it. */
+/** A name with its value. */
 export type Pair = readonly [name: string, value: string];
 
 /**
  * Two columns of a table as spreadsheets copy them: a line a row, a tab, semicolon or spaces between the cells; further
- * cells are left away, and a first line without a number is a heading.
+ * cells are ignored, and a first line without a number is a heading.
  * @returns empty for a text that is no table, such as a single name
  */
 export function pastedPairs(text: string): readonly Pair[] {

@@ -59,7 +59,7 @@ export interface Difference {
   readonly after: Json | undefined;
 }
 
-/** Whether two items of lists are the same row, whatever its parameters are. */
+/** True if two items of lists are the same row, regardless of its parameters. */
 const isSameRow = (before: Json | undefined, after: Json | undefined): boolean =>
   !isObject(before) || !isObject(after) || (before['type'] === after['type'] && before['id'] === after['id']);
 

@@ -1,4 +1,4 @@
-/** What closes of a store are, by its adjustment. */
+/** Labels of the adjustments of closes. */
 export const PRICE_BASIS: Readonly<Record<string, string>> = {
   none: 'as traded',
   splits: 'adjusted for splits',

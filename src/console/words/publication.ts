@@ -1,23 +1,23 @@
 import { isDate } from './dates.js';
 
-/** What there is to publish. */
+/** Closes that can be published. */
 export interface Publishable {
   /** First and last date of the run. */
   readonly start: string;
   readonly end: string;
   /** Last published date; null where nothing is. */
   readonly last: string | null;
-  /** Whether published closes are published again. */
+  /** True if published closes are published again. */
   readonly isRestated: boolean;
 }
 
-/** What is wrong with the date that is published through; null where nothing is, and where none is given. */
+/** Error of the last date to publish; null if it is valid or omitted. */
 export function throughProblem(
   through: string | undefined,
   { start, end, last, isRestated }: Publishable,
 ): string | null {
   if (through === undefined || through === '') return null;
-  if (!isDate(through)) return `${through} is no date of the form YYYY-MM-DD.`;
+  if (!isDate(through)) return `${through} is not a date of the form YYYY-MM-DD.`;
   if (through > end) return `The run ends on ${end}.`;
   if (through < start) return `The run begins on ${start}.`;
   if (last !== null && through <= last && !isRestated) return `Closes through ${last} are published.`;

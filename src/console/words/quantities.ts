@@ -5,7 +5,7 @@ import { atMost, figure } from './numbers.js';
 /** Powers of ten of the letters behind a number. */
 const LETTERS: Readonly<Record<string, number>> = { k: 3, m: 6, bn: 9 };
 
-/** Whether a unit is a fraction, of which a percentage may be typed. */
+/** True if a unit is a fraction, which may be typed as a percentage. */
 export const isFraction = (unit: string | null | undefined): boolean => unit?.startsWith('fraction') === true;
 
 /** Units of which a hundredth makes sense: a fraction, or none that is named. */

@@ -6,7 +6,7 @@ const RETURNS: Readonly<Record<Variant, string>> = {
   price: 'price return',
   total: 'total return',
   net: 'net total return',
-  raw: 'levels as they stand',
+  raw: 'unadjusted levels',
 };
 
 /** `price return`: what is reinvested of the dividends in a series. */

@@ -1,7 +1,7 @@
 import { count } from './numbers.js';
 import { isObject, type Json } from './paths.js';
 
-/** Schemas of the contract by name, as far as they are read here. */
+/** Schemas of the contract used here, by name. */
 type Described = Readonly<
   Record<string, { readonly properties?: Readonly<Record<string, { readonly description?: string }>> }>
 >;

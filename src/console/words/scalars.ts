@@ -9,7 +9,7 @@ export function plainText(value: Json | undefined): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** The same, of which a text that would be read as something else stands in quotes: `"10"`. */
+/** A scalar as text; a string that would be read as another type is quoted: `"10"`. */
 export const scalarText = (value: Json | undefined): string =>
   typeof value === 'string' && scalarOf(value) !== value ? JSON.stringify(value) : plainText(value);
 

@@ -1,8 +1,8 @@
-/** Something with an address of its own in the console. */
+/** An item with its own address in the console. */
 export interface Target {
   readonly address: string;
   readonly text: string;
-  /** What it is, in a word. */
+  /** Kind of the item. */
   readonly kind: string;
 }
 

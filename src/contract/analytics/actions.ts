@@ -15,7 +15,7 @@ const ReceivedShares = z
   .strictObject({
     identifier: z.string(),
     ratio: z.number().meta({ description: 'Shares for one held before.' }),
-    weight: z.number().meta({ description: 'Beside what was held of that name.' }),
+    weight: z.number().meta({ description: 'In addition to the previous holding of that security.' }),
   })
   .meta({ id: 'ReceivedShares' });
 
@@ -38,7 +38,7 @@ export const ActionsView = z
               .number()
               .nullable()
               .meta({
-                description: `${VALUE_MEANING} Null of a name that ends where it does not say what a share is paid.`,
+                description: `${VALUE_MEANING} Null if a security ends and the payment per share is unknown.`,
               }),
             related: z
               .string()
@@ -66,7 +66,7 @@ export const ActionsView = z
                 z
                   .strictObject({
                     choice: z.enum(CHOICE_NAMES).meta({ description: meanings }),
-                    weight_after: z.number().meta({ description: 'At prices that move by the action alone.' }),
+                    weight_after: z.number().meta({ description: 'At prices that change only by the action.' }),
                     shares_after: z.number().meta({ description: 'Index shares.' }),
                     cash: z.number().meta({
                       description: 'For one share held before, in the currency of the name; negative where it is paid.',
@@ -77,18 +77,18 @@ export const ActionsView = z
               )
               .meta({
                 description:
-                  'What becomes of the name by what is decided, at its theoretical price ex rights or ex dividend; empty where nothing is, or where the subscription price is unknown.',
+                  'Result of each choice at the theoretical price ex rights or ex dividend; empty if there is no choice or the subscription price is unknown.',
               }),
             price_before: figure('Close of the name before, in its currency; of a coming one on as_of.'),
             weight_before: z.number().meta({ description: 'At the close before; of a coming one on as_of.' }),
-            weight_after: figure('At the close of its session; pro forma at prices that move by the action alone.'),
+            weight_after: figure('At the close of its session; pro forma at prices that change only by the action.'),
             shares_before: z.number().meta({ description: 'Index shares: weight times level over price.' }),
             shares_after: figure('The same behind it; null where it depends on a decision.'),
             divisor_before: figure(
               'Divisor of the index at the close before, of a coming one on as_of; null of a strategy.',
             ),
             divisor_after: figure(
-              'The same behind it and all else of its session, at the close of the ex-date; pro forma at the close of as_of, from which the divisor that comes differs by what prices do until then. Null where it cannot be told yet.',
+              'Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known.',
             ),
             proceeds: figure(
               'Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null.',

@@ -40,7 +40,7 @@ export const AttributionView = z
       .nullable()
       .meta({
         description:
-          'What an overlay earned beside its names: with their contributions the total return. Null of other indices.',
+          'Return of an overlay apart from its constituents; both sum to the total return. Null for other indices.',
       }),
     total_return: z.number(),
     periods: z.int(),
@@ -118,7 +118,7 @@ export const GroupAttributionView = z
     benchmark: z.string().nullable(),
     return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return of the run.' }),
     benchmark_variant: z.enum(MEASURED_VARIANTS).nullable().meta({
-      description: 'Return of the benchmark, raw for levels taken as they stand; null without one.',
+      description: 'Return of the benchmark, raw for levels taken as they stand; null if there is none.',
     }),
     groups: z.array(GroupAttributionRow),
     effects: z

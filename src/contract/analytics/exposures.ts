@@ -34,7 +34,7 @@ const FieldExposure = z
     benchmark: z
       .strictObject(ofField)
       .nullable()
-      .meta({ id: 'BenchmarkFieldExposure', description: 'The same of the benchmark; null without one.' }),
+      .meta({ id: 'BenchmarkFieldExposure', description: 'Exposure of the benchmark; null if there is none.' }),
   })
   .meta({ id: 'FieldExposure' });
 

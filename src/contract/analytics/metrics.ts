@@ -49,7 +49,7 @@ export const BenchmarkStatistics = z
     information_ratio: ratio(
       'Mean active return x sessions of a year over the annualised deviation of active returns.',
     ),
-    up_capture: ratio("Geometric mean return over the benchmark's, on its sessions above 0; null without one."),
+    up_capture: ratio("Geometric mean return over the benchmark's, on its sessions above 0; null if there is none."),
     down_capture: ratio('The same on its sessions below 0.'),
   })
   .meta({ id: 'BenchmarkStatistics' });

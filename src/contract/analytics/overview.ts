@@ -31,7 +31,7 @@ export const ExposurePayload = z
     long: z.number().meta({ description: 'Sum of the long weights.' }),
     short: z.number().meta({ description: 'Sum of the short weights, negative.' }),
     gross: z.number().meta({ description: 'Sum of the magnitudes of the weights.' }),
-    net: z.number().meta({ description: 'Sum of the weights; what it leaves of 1 is cash.' }),
+    net: z.number().meta({ description: 'Sum of the weights; the rest to 1 is cash.' }),
   })
   .meta({ id: 'ExposurePayload' });
 
@@ -90,7 +90,7 @@ export const OverviewView = z
     metrics: BacktestMetrics,
     parent: ParentPayload.optional().meta({
       description:
-        'How the run went beside the index that a derived index was made from. Absent from other runs, and from those of earlier versions.',
+        'Comparison of a derived index with its parent. Absent for other runs and those of earlier versions.',
     }),
     return_variant: z.enum(RETURN_VARIANTS).optional().meta({
       description:

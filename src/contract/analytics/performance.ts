@@ -22,10 +22,10 @@ export const PerformanceView = z
     observations: z.int(),
     level: SeriesPayload.meta({ description: 'What is measured, 100 at the first date.' }),
     index_level: SeriesPayload.meta({ description: 'The tracked index in its own return, 100 at the first date.' }),
-    benchmark: z.string().nullable().meta({ description: 'Benchmark of the run; null without one.' }),
+    benchmark: z.string().nullable().meta({ description: 'Benchmark of the run; null if there is none.' }),
     benchmark_variant: z.enum(MEASURED_VARIANTS).nullable().meta({
       description:
-        'Return of the benchmark, raw for levels taken as they stand; null without one, and of runs of earlier versions.',
+        'Return of the benchmark, raw for levels taken as they stand; null if there is none, and of runs of earlier versions.',
     }),
     benchmark_level: SeriesPayload.nullable().meta({
       description: 'The benchmark, 100 at the first date that both have in the window; null where they have none.',

@@ -22,7 +22,7 @@ export const StaleFillPayload = z
   .strictObject({
     identifier: z.string(),
     last_bar: date('Day of the price it was traded at.'),
-    sessions_old: z.int().min(1).meta({ description: 'Sessions of its own exchange since that day.' }),
+    sessions_old: z.int().min(1).meta({ description: 'Sessions of its exchange since that day.' }),
   })
   .meta({ id: 'StaleFillPayload', description: 'A name that a rebalance traded at the price of an earlier session.' });
 export type StaleFillPayload = z.infer<typeof StaleFillPayload>;

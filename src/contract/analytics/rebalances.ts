@@ -67,7 +67,7 @@ export const RebalancedName = z
     trade: z.number().nullable().meta({
       description: 'Money bought, negative for a sale; null where the run does not store it, 0 without a trade.',
     }),
-    price: z.number().nullable().meta({ description: 'Price of the trade; null without one.' }),
+    price: z.number().nullable().meta({ description: 'Price of the trade; null if there is none.' }),
   })
   .meta({ id: 'RebalancedName' });
 export const RebalanceView = z

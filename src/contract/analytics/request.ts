@@ -26,7 +26,7 @@ export const BacktestRequest = z
     as_known: terms.as_known,
     if_stale: z.boolean().default(false).meta({
       description:
-        'Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then.',
+        'Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.',
     }),
   })
   .meta({

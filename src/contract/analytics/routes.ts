@@ -79,7 +79,7 @@ export const analyticsRoutes = routes({
     path: '/analytics/backtests',
     scope: 'run',
     tag,
-    summary: 'Backtest many indices and strategies, each as a job of its own.',
+    summary: 'Backtest many indices and strategies, each as a separate job.',
     description:
       'Each id is answered by itself: a refusal of one, unknown ids and full queues too, does not keep the others from running. With `if_stale` only those run whose stored run is not what a run of the request would give now: a request that was answered in part can be sent again.',
     body: {
@@ -253,7 +253,7 @@ export const analyticsRoutes = routes({
       benchmark: BenchmarkName,
       model: z.enum(FACTOR_MODELS).optional().meta({
         description:
-          'Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run; market_sector unless given. Not beside risk_model.',
+          'Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run. Default: market_sector. Not beside risk_model.',
       }),
       risk_model: Id.optional().meta({
         description: 'Stored risk model whose factors are taken: one by statistical, industries or styles.',
@@ -267,7 +267,7 @@ export const analyticsRoutes = routes({
         .min(1)
         .max(20)
         .optional()
-        .meta({ description: 'Principal components, read by statistical; 5 unless given.' }),
+        .meta({ description: 'Principal components, read by statistical. Default: 5.' }),
     }),
     view: { name: 'factor-risk', needs: ['factors', 'benchmark', 'market'] },
     success: { status: 200, description: 'The decomposition.', schema: RiskDecomposition },

@@ -84,7 +84,8 @@ export const runViewRoutes = routes({
           'What is measured: the portfolio after costs, or the index it tracks. Default: index where a variant is asked for, else portfolio.',
       }),
       variant: z.enum(RETURN_VARIANTS).optional().meta({
-        description: 'Return of the index that is measured; its own by default. A portfolio has that of its run alone.',
+        description:
+          'Return variant of the index that is measured. Default: that of the definition. A portfolio has only the variant of its run.',
       }),
     }),
     view: { name: 'performance', needs: ['window'] },
@@ -163,7 +164,7 @@ export const runViewRoutes = routes({
       ...whichRun,
       by: z.string().min(1).max(64).optional().meta({
         description:
-          'Reference column to group by, SECTOR unless given: without that column all names are UNCLASSIFIED. IDENTIFIER for the names themselves.',
+          'Reference column to group by. Default: SECTOR. Securities without the column are UNCLASSIFIED; IDENTIFIER groups by security.',
       }),
       groups: z
         .int()
@@ -181,8 +182,7 @@ export const runViewRoutes = routes({
       }),
       benchmark: BenchmarkName.optional(),
       table: z.enum(EXPOSURE_TABLE_NAMES).optional().meta({
-        description:
-          'Of CSV and Arrow, and refused with JSON; `fields` where any are asked for, else `groups`, unless given.',
+        description: 'For CSV and Arrow; refused with JSON. Default: `fields` if any are requested, else `groups`.',
       }),
       ...window,
     }),

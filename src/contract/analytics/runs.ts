@@ -46,7 +46,7 @@ export const runRoutes = routes({
       'The last 20 (`--runs-kept`) and those of which closes were published. Every view of a run takes `run_id`.',
     params: z.strictObject({ index_id: Id }),
     query: z.strictObject({
-      limit: z.int().min(1).max(1000).optional().meta({ description: 'Most rows; all unless given.' }),
+      limit: z.int().min(1).max(1000).optional().meta({ description: 'Maximum number of rows. Default: all.' }),
       before: RunKey.optional().meta({ description: 'Rows after that of this run.' }),
     }),
     success: { status: 200, description: 'The runs.', schema: StoredRuns },

@@ -28,11 +28,11 @@ const ScenarioResult = z
     name: z.string(),
     return: z.number().nullable().meta({
       description:
-        'Sum of the contributions; cash earns nothing. Null of a window that the store does not cover: `NO_DATA_IN_RANGE` among the findings tells what it holds.',
+        'Sum of the contributions; cash earns nothing. Null for a window that the store does not cover; the finding `NO_DATA_IN_RANGE` reports its dates.',
     }),
     by_name: z.array(NameResult).meta({ description: 'By contribution, the worst first.' }),
     by_group: z.array(GroupResult).meta({ description: 'By contribution, the worst first.' }),
-    covered_weight: number('Magnitude of the weights with a return of their own, over that of all.'),
+    covered_weight: number('Gross weight of securities with their own returns, divided by the gross weight of all.'),
     proxied: z
       .array(z.strictObject({ identifier: z.string(), proxy: z.string() }))
       .meta({ description: 'Names that take the equally weighted return of their group, or of all names.' }),

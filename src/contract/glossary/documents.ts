@@ -49,7 +49,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   'RuleTypes.weighting': 'Weighting classes.',
   'RuleTypes.fields': 'The other fields of a definition, by part.',
   'IndexExplanation.weighting': 'From datapoints to the uncapped weight; null for a name that is out.',
-  cap: 'Largest weight of a name; null without one.',
+  cap: 'Maximum weight of a security; null if there is none.',
   floor: 'Least weight of a name.',
   expected_returns:
     'Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.',
@@ -67,7 +67,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   dates: 'Effective dates of a custom schedule.',
   dividends: 'Return variant: dividends left out, reinvested, or reinvested after withholding tax.',
   splits: 'Whether splits are applied; `ignore` only for prices that are adjusted already.',
-  delisting: 'What a name that leaves is worth.',
+  delisting: 'Value of a security that leaves.',
   missing_prices: 'Carry the last price, leave the name out until the next rebalance, or fail.',
   field: 'Datapoint or reference column.',
   group: 'The group.',

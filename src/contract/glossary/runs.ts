@@ -8,7 +8,7 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   'DataRepair.columns': 'Columns concerned.',
   'DataRepair.inverse_columns': 'Counts of shares on the same days: divided by the factor.',
   data: 'Rows of cells.',
-  'SeriesPayload.name': 'What the series is.',
+  'SeriesPayload.name': 'Content of the series.',
 
   // Runs
   level: 'The level, 100 at the start.',
@@ -29,7 +29,7 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   correlation: 'Of the returns.',
   expected_return: 'Annualised arithmetic mean of the window.',
   sharpe: 'Excess return over volatility.',
-  benchmark: 'What is compared with; null when nothing is.',
+  benchmark: 'Benchmark of the comparison; null if there is none.',
   reference: 'The benchmark as it was named.',
   initial_capital: 'Money the portfolio started with.',
   total_costs: 'Transaction costs paid.',
@@ -75,7 +75,7 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   herfindahl: 'Sum of squared weights.',
   percentiles: 'By the weights: the least value at or below which a share of them lies.',
   'ActionChoice.received': 'Shares of another name; null of none.',
-  benchmark_weights: 'The same of the benchmark; null without one.',
+  benchmark_weights: 'Weights of the benchmark; null if there is none.',
   largest: 'Largest weight.',
   capped: 'Whether the name was cut to the cap.',
   cap_redistributed: 'Weight moved off capped names.',

@@ -10,8 +10,7 @@ export const SERVICE_WORDS: Readonly<Record<string, string>> = {
   'Finding.count':
     'Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example. Of a run, times that names lacked data or a risk model at its rebalances.',
   'Finding.places': 'Where the first ten of them are.',
-  'Finding.first_date':
-    'Of a run, the first rebalance that it is about. Rebalances before the first that the run lists are not told.',
+  'Finding.first_date': 'For a run, the first rebalance with the finding. Rebalances before the run are not reported.',
   'Finding.last_date': 'The last of them.',
   'Finding.file':
     'File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path.',
@@ -46,7 +45,7 @@ export const SERVICE_WORDS: Readonly<Record<string, string>> = {
   identifiers_added: 'Names that were not held before.',
   restatements_total: 'Values that are others than before.',
   column: 'The column.',
-  confidence: 'How certain the doubt is, 0 to 1.',
+  confidence: 'Confidence of the data warning, 0 to 1.',
   total: 'All of them, also those not listed.',
   'CarryDecomposition.total': 'Fair value less spot.',
   factor: 'Multiplies the values.',

@@ -3,7 +3,7 @@ import { type ChangeEvent, CHANGE_EVENTS } from '#domain/books/constituent-chang
 
 const SolvedRow = z
   .strictObject({
-    id: z.string().meta({ description: "The client's row id; empty without one." }),
+    id: z.string().meta({ description: "The client's row id; empty if there is none." }),
     index: z.int().nullable().meta({ description: 'Position of the row; null for an implicit one.' }),
     type: z.string(),
     label: z.string(),
@@ -29,11 +29,10 @@ export const NameSolve = z
   .strictObject({
     rows: z
       .array(SolvedRow)
-      .meta({ description: 'Every row the name stands in, binding or not, in row order, lower before upper.' }),
-    lower: z
-      .number()
-      .nullable()
-      .meta({ description: 'Least weight the name could have, choices of names included; null for none.' }),
+      .meta({ description: 'Every constraint of the security, binding or not, in row order, lower before upper.' }),
+    lower: z.number().nullable().meta({
+      description: 'Minimum feasible weight of the security, including selection constraints; null for none.',
+    }),
     upper: z.number().nullable().meta({ description: 'Largest weight likewise; null for none.' }),
     centre: z.number().meta({
       description: 'What the objective measures the weight from: source_weight for the tracking error, else 0.',
@@ -74,7 +73,7 @@ export const ConstituentChange = z
         .map(([event, words]) => `\`${event}\` ${words}`)
         .join('; ')}.`,
     }),
-    ex_date: z.string().nullable().meta({ description: 'Of the corporate action; null without one.' }),
+    ex_date: z.string().nullable().meta({ description: 'Of the corporate action; null if there is none.' }),
     related: z.string().nullable().meta({ description: 'Name into which it turned, or from which it came.' }),
     ratio: z.number().nullable().meta({
       description:

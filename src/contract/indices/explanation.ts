@@ -45,7 +45,7 @@ export const IndexExplanation = z
       .strictObject({
         type: z.string(),
         formula: z.string(),
-        parts: z.record(z.string(), Scalar).meta({ description: 'What the formula is filled with.' }),
+        parts: z.record(z.string(), Scalar).meta({ description: 'Values of the formula.' }),
         raw: z.number().meta({ description: 'Raw weight.' }),
         raw_total: z.number().meta({ description: 'Sum of the raw weights of all names.' }),
         uncapped_weight: z.number().meta({ description: 'raw / raw_total.' }),

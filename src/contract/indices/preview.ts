@@ -65,7 +65,7 @@ export const PreviewConstraint = z
     unit: z.enum(['fraction', 'count', 'value']),
     relaxed_by: z.number().nullable().meta({
       description:
-        'Change of the parameter behind this side where the row gave way by its priority; null where it holds as stated.',
+        'Change of the bound if the constraint was relaxed by its priority; null if it is satisfied as stated.',
     }),
   })
   .meta({ id: 'PreviewConstraint' });

@@ -34,7 +34,7 @@ const PackReconciliation = z
   .meta({
     id: 'PackReconciliation',
     description:
-      'The orders of the announcement beside those of as_of, for the same holdings: what prices have moved since. Null before the announcement and on it.',
+      'Orders of the announcement compared with those of as_of for the same holdings: the effect of prices since then. Null until the announcement.',
   });
 
 export const RebalancePack = z
@@ -44,7 +44,7 @@ export const RebalancePack = z
     requested_as_of: z.string().nullable().meta({ description: 'The date of the request; null when omitted.' }),
     as_of: z.string().meta({
       description:
-        'Session whose close prices the orders: the latest with data up to the date asked for; another than that is told in the findings.',
+        'Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session.',
     }),
     effective: z
       .string()
@@ -100,8 +100,7 @@ export const RebalancePack = z
     capacity: z
       .array(z.strictObject({ days: z.int().meta({ description: 'Trading days.' }), aum: z.number().nullable() }))
       .meta({
-        description:
-          'AUM whose full purchase takes at most so many days for every name; null where a name has no volume.',
+        description: 'Largest AUM that can be invested within this number of days; null if a security has no volume.',
       }),
     reconciliation: PackReconciliation.nullable().meta({
       description: 'What has changed since the announcement; null before it and on it.',

@@ -142,7 +142,7 @@ export const indexRoutes = routes({
     path: '/indices/whatif',
     scope: 'read',
     tag: 'indices',
-    summary: 'What a change of a definition would change on one date; nothing is stored.',
+    summary: 'Effect of a changed definition on one date; nothing is stored.',
     body: {
       schema: WhatIfRequest,
       document: true,

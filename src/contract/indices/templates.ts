@@ -18,7 +18,9 @@ const summary = {
   title: z.string(),
   style: z.string().meta({ description: 'The published index that it resembles.' }),
   source: TemplateSource,
-  needs: z.array(TemplateNeed).meta({ description: 'Columns, series and universes that it reads beside closes.' }),
+  needs: z
+    .array(TemplateNeed)
+    .meta({ description: 'Columns, series and universes that it reads in addition to closes.' }),
   can_run: z
     .boolean()
     .nullable()

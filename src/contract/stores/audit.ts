@@ -29,7 +29,9 @@ export const DataRepair = z
 
 export const DataDoubt = z
   .strictObject({
-    id: z.string().meta({ description: 'Names the doubt in a request for repairs; the same data has the same ids.' }),
+    id: z
+      .string()
+      .meta({ description: 'Id of the data warning in a request for repairs; the same data has the same ids.' }),
     kind: z.enum(DOUBT_KINDS),
     identifier: z.string(),
     date: z.string(),
@@ -60,7 +62,7 @@ export const RepairRequest = z
       .array(z.string().min(1).max(200))
       .min(1)
       .max(1000)
-      .meta({ description: 'Ids of the doubts whose repairs to apply.' }),
+      .meta({ description: 'Ids of the data warnings whose repairs are applied.' }),
     store_id: Id.optional().meta({ description: 'Id of the new store; default {store_id}-repaired-{n}.' }),
     name: Name.optional(),
     activate: z.boolean().default(false).meta({ description: 'Serve the new store at once.' }),

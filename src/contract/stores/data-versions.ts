@@ -23,9 +23,9 @@ export const DataVersion = z
     author: z.string().meta({
       description: 'Name of the key that asked for it; `local` where none is asked for, and of what a start found.',
     }),
-    note: z.string().nullable().meta({ description: 'X-Change-Note of the request; null without one.' }),
+    note: z.string().nullable().meta({ description: 'X-Change-Note of the request; null if there is none.' }),
     request_id: z.string().meta({ description: 'The request; empty for what the service did of itself.' }),
-    readable: z.boolean().meta({ description: 'Whether it can be had again, by `as_known_on`.' }),
+    readable: z.boolean().meta({ description: 'True if the version can be used with `as_known_on`.' }),
   })
   .meta({ id: 'DataVersion' });
 
@@ -63,7 +63,7 @@ export const AppendedBars = z
     end: z.string().meta({ description: 'The last of them, YYYY-MM-DD.' }),
   })
   .nullable()
-  .meta({ description: 'Bars of sessions after the last one of the first version; null without any.' });
+  .meta({ description: 'Bars of sessions after the last one of the first version; null if there are none.' });
 
 export const DataDifference = z
   .strictObject({

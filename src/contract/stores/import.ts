@@ -20,7 +20,7 @@ export const ImportResult = z
     identifiers: z.int(),
     start: z.string().nullable(),
     end: z.string().nullable(),
-    findings: z.array(Finding).meta({ description: 'Doubts that did not refuse the import.' }),
+    findings: z.array(Finding).meta({ description: 'Data warnings, which do not block the import.' }),
   })
   .meta({ id: 'ImportResult' });
 export type ImportResult = z.infer<typeof ImportResult>;

@@ -77,8 +77,8 @@ export const InspectResult = z
               .enum(['adjustment', ...Object.keys(Mapping.shape)])
               .meta({ description: 'Field of the mapping that says it, or the adjustment.' }),
             question: z.string().meta({ description: 'What the data does not say.' }),
-            taken: z.string().nullable().meta({ description: 'What is taken unless it is answered.' }),
-            others: z.array(z.string()).meta({ description: 'What else it may be, as far as that is known.' }),
+            taken: z.string().nullable().meta({ description: 'Value used without an answer.' }),
+            others: z.array(z.string()).meta({ description: 'Other known possibilities.' }),
             required: z.boolean().meta({ description: 'Whether the answer is needed before the data is read.' }),
             conflicts: z
               .array(

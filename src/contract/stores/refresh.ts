@@ -20,7 +20,7 @@ export const RefreshRequest = z
     dry_run: z
       .boolean()
       .default(false)
-      .meta({ description: 'Report what the refresh would change; nothing is stored or served.' }),
+      .meta({ description: 'Report the changes of a refresh without storing or serving them.' }),
     fail_on: z
       .union([FindingCode, z.array(FindingCode).max(FINDING_CODES.length)])
       .default([])

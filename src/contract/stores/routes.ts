@@ -226,7 +226,7 @@ export const storeRoutes = routes({
     query: z.strictObject({
       format: z.enum(IMPORT_FORMATS).optional().meta({
         description:
-          'An Excel workbook, or a zip of CSV files, for which csv is the earlier name; unless given by `Accept`, which prefers the workbook.',
+          'An Excel workbook, or a zip archive of CSV files (csv is the earlier name). Default: by `Accept`, with the workbook preferred.',
       }),
     }),
     success: {

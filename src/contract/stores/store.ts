@@ -59,7 +59,7 @@ export const DataStore = z
     findings: z
       .array(Finding)
       .optional()
-      .meta({ description: 'Doubts about the data at the last load, at most 201; left out of listings.' }),
+      .meta({ description: 'Data warnings of the last load, at most 201; omitted from listings.' }),
     taken_at_start: z
       .strictObject({
         dates_added: z.int().min(0),
@@ -72,8 +72,7 @@ export const DataStore = z
       })
       .nullable()
       .meta({
-        description:
-          'What starts of the service took of a source that had changed; told by the next refresh, and null after it.',
+        description: 'Changes of the source that were accepted at a start; reported by the next refresh, then null.',
       }),
     error: ErrorDetail.nullable().meta({ description: 'Why the status is error.' }),
   })

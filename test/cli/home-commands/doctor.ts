@@ -30,7 +30,7 @@ export function describeDoctor(): void {
       const { out } = await finishedHere(['doctor', '--home', folder, '--port', '0', ...flags]);
       const found = lines(out).find(({ subject }) => subject === 'data roots')!;
       expect(found['says']).toContain(
-        `Folder stores and file databases may lie below ${value}; --data-roots or DIVISOR_DATA_ROOTS names others.`,
+        `Folder stores and file databases must be below ${value}; --data-roots or DIVISOR_DATA_ROOTS sets other folders.`,
       );
       expect(found['state']).toBe(flags.length === 0 ? 'ok' : 'warning');
     });

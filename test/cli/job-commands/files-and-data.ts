@@ -256,7 +256,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const words = ['import', file('damaged'), '--inspect', '--id', 'damaged'];
     const { status, err } = await asked(words);
     expect(status).toBe(2);
-    expect(err).toContain("3 of 5 files cannot be read so; --ignore 'B.csv,C.csv,D one.csv' goes on without.");
+    expect(err).toContain("3 of 5 files cannot be read this way; --ignore 'B.csv,C.csv,D one.csv' skips them.");
     for (const name of ['B.csv', 'C.csv', 'D one.csv']) expect(err).toContain(`market/${name}[row 2]`);
     expect(err).not.toContain('--on-duplicate');
     await writeFile(file('damaged/A.csv'), `${bars('11')}2024-01-03,12\n`); // what has to be answered is told as well

@@ -80,7 +80,7 @@ export function describeCrowd(desk: () => Desk): void {
     await seen(`/console/names/${encodeURIComponent(HOSTILE)}`, FORMULA);
     await seen('/console/data/stores/crowd?tab=names&names.q=img', HOSTILE);
     await seen('/console/indices/CROWD?tab=methodology', '<script>');
-    await seen('/console/jobs?jobs.q=%3Cimg%20src%3Dx%3E', 'No row has these words');
+    await seen('/console/jobs?jobs.q=%3Cimg%20src%3Dx%3E', 'No rows match the search');
     expect(await page.locator('img, main script, main svg[onload], main b, main i').count()).toBe(0);
     expect([dialogs, complaints]).toEqual([[], []]);
   });

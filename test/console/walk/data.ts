@@ -44,7 +44,7 @@ export function describeData(desk: () => Desk): void {
     await atFile.getByText(/^row 6, date: .*2024-13-02/).waitFor();
     await page.getByLabel('Name *').fill('Desk prices');
     await page.getByRole('button', { name: 'Import', exact: true }).click();
-    const problems = page.getByRole('group', { name: 'Problems of the files' });
+    const problems = page.getByRole('group', { name: 'Problems in the files' });
     await problems.getByRole('row', { name: /error market 6 date .*2024-13-02/ }).waitFor();
     await atFile.getByText(/^row 6, CLOSE: .* And 1 more problem/).waitFor();
     expect(await chosen.filter({ hasText: 'names.csv' }).getByText(/row/).count()).toBe(0);
@@ -53,9 +53,9 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Leave market.csv away' }).click();
     await files.setInputFiles([csv('market.csv', prices())]);
     // Whoever is served another market keeps it unless somebody says otherwise.
-    expect(await page.getByLabel('Serve it at once').inputValue()).toBe('false');
-    await page.getByLabel('Serve it at once').selectOption('true');
-    await page.getByText('is served no more then').waitFor();
+    expect(await page.getByLabel('Serve the store now').inputValue()).toBe('false');
+    await page.getByLabel('Serve the store now').selectOption('true');
+    await page.getByText('This replaces').waitFor();
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     const { body } = await service.ask<DataStore>('GET', '/data/stores/desk-prices');
@@ -70,8 +70,8 @@ export function describeData(desk: () => Desk): void {
       csv(`${name}_data.csv`, `Date,Close,Adj Close\n01/02/2024,${100 + n},${98 + n}\n01/16/2024,98,98\n`),
     );
     await page.locator('input[type=file]').setInputFiles(vendor);
-    const form = page.getByRole('region', { name: 'How they are read' });
-    await form.getByText('4 bars read with the mapping as proposed').waitFor();
+    const form = page.getByRole('region', { name: 'Format' });
+    await form.getByText('4 bars read with the proposed mapping').waitFor();
     expect(await form.getByLabel('Identifier from').inputValue()).toBe('file:{identifier}_data.csv');
     expect(await form.getByLabel('Adjusted close').inputValue()).toBe('Adj Close');
     // What the data does not say stands beside its field.
@@ -81,14 +81,14 @@ export function describeData(desk: () => Desk): void {
       .getByText('closes are taken to be')
       .waitFor();
     await form.getByLabel('Date format').fill('DD/MM/YYYY');
-    await form.getByText('0 bars read with the mapping as it is now').waitFor();
+    await form.getByText('0 bars read with the current mapping').waitFor();
     await form.getByLabel('Date format').fill('MM/DD');
     await form.getByText('must be made of YYYY or YY').waitFor();
     await form.getByLabel('Date format').fill('M/D/YYYY');
-    await form.getByText('4 bars read with the mapping as it is now').waitFor();
+    await form.getByText('4 bars read with the current mapping').waitFor();
     await page.getByLabel('First bars').getByText('2024-01-16').first().waitFor();
     await page.getByLabel('Name *').fill('Vendor');
-    await page.getByLabel('Serve it at once').selectOption('false');
+    await page.getByLabel('Serve the store now').selectOption('false');
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     const { body } = await service.ask<DataStore>('GET', '/data/stores/vendor');
@@ -107,11 +107,11 @@ export function describeData(desk: () => Desk): void {
       ),
     });
     await page.locator('input[type=file]').setInputFiles([workbook('AAPL.OQ.xlsx', 10), workbook('IBM.N.xlsx', 20)]);
-    const form = page.getByRole('region', { name: 'How they are read' });
-    await form.getByText(`${2 * DAYS.length} bars read with the mapping as proposed`).waitFor();
+    const form = page.getByRole('region', { name: 'Format' });
+    await form.getByText(`${2 * DAYS.length} bars read with the proposed mapping`).waitFor();
     expect(await form.getByLabel('Identifier from').inputValue()).toBe('file:{identifier}.xlsx');
     await page.getByLabel('Name *').fill('Workbooks');
-    await page.getByLabel('Serve it at once').selectOption('false');
+    await page.getByLabel('Serve the store now').selectOption('false');
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     const { body } = await service.ask<DataStore>('GET', '/data/stores/workbooks');
@@ -140,7 +140,7 @@ export function describeData(desk: () => Desk): void {
         ]),
       ]);
     await page.getByLabel('Name *').fill('Columns');
-    await page.getByLabel('Serve it at once').selectOption('false');
+    await page.getByLabel('Serve the store now').selectOption('false');
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     const { body } = await service.ask<DataStore>('GET', '/data/stores/columns');
@@ -151,15 +151,15 @@ export function describeData(desk: () => Desk): void {
   test('a doubt is seen in its prices, and its repair is taken into a new store', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/data/stores/desk-prices');
-    await page.getByRole('link', { name: 'Doubts' }).click();
+    await page.getByRole('link', { name: 'Warnings', exact: true }).click();
     const { doubts } = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body;
     const { message } = doubts.find(({ kind }) => kind === 'missed_split')!;
     // What a row has no room for stands below the table.
     await page.getByRole('row', { name: /BBB .* Missing split/ }).focus();
-    await page.getByLabel('More of a row of doubts').getByText(message, { exact: true }).waitFor();
+    await page.getByLabel('Details of a row of doubts').getByText(message, { exact: true }).waitFor();
     await page.getByRole('row', { name: /BBB .* Missing split/ }).click();
     await page.getByRole('application', { name: /CLOSE of BBB around/ }).waitFor();
-    await page.getByLabel('Take this repair').check();
+    await page.getByLabel('Apply this repair').check();
     await picture(page, 'doubts');
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Write a store with 1 repair' }).click();
@@ -174,13 +174,13 @@ export function describeData(desk: () => Desk): void {
     await follow(page, `/console/data/stores/desk-prices?tab=doubts&doubt=${doubt!.id}`);
     await page.getByRole('application', { name: /CLOSE of BBB around/ }).waitFor();
     await follow(page, repaired);
-    await page.getByRole('link', { name: 'Names', exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Securities', exact: true }).waitFor();
     expect(complaints).toEqual([]);
   });
 
   test('a name shows its prices on any basis, what happened to it, and what is known of it', async () => {
     const { page, complaints } = desk();
-    await page.getByRole('link', { name: 'Names', exact: true }).click();
+    await page.getByRole('link', { name: 'Securities', exact: true }).click();
     await page.getByRole('row', { name: /BBB/ }).click();
     await page.getByRole('row', { name: /split/ }).waitFor();
     const last = async () =>
@@ -212,7 +212,7 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Connect' }).click();
     await page.getByLabel('Where it is *').fill(folder);
     await page.getByLabel('Name *').fill('Connected');
-    await page.getByLabel('Serve it at once').selectOption('true');
+    await page.getByLabel('Serve the store now').selectOption('true');
     await page.getByRole('button', { name: 'Connect' }).click();
     await page.getByRole('heading', { name: 'Connected' }).waitFor();
     await write(DAYS);

@@ -29,9 +29,9 @@ export function describeDocuments(desk: () => Desk): void {
     await service.ask('PUT', '/reports/templates/DESK', { ...body, name: 'Theirs' });
     await page.getByLabel('Name *').fill('Mine');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('Another version was saved').waitFor();
+    await page.getByText('Someone else saved a version').waitFor();
     await page.getByRole('row', { name: /^Name .* Yours Mine Theirs Theirs both$/ }).waitFor();
-    await page.getByRole('button', { name: 'Take theirs' }).click();
+    await page.getByRole('button', { name: 'Use theirs' }).click();
     await eventually(() => page.getByLabel('Name *').inputValue()).toBe('Theirs');
     expect(complaints).toEqual([]);
   });
@@ -101,7 +101,7 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByLabel('Name *').fill('Desk');
     await page.getByLabel('Identifiers').fill(`${known}, A B Equity`);
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('The served store does not hold A B Equity.').waitFor();
+    await page.getByText('Not in the served store: A B Equity.').waitFor();
     await page.getByRole('link', { name: known, exact: true }).waitFor();
     const stored = await service.ask<Watchlist>('GET', '/data/watchlists/desk');
     expect(stored.body).toMatchObject({ name: 'Desk', identifiers: [known, 'A B Equity'], unknown: ['A B Equity'] });
@@ -117,7 +117,7 @@ export function describeDocuments(desk: () => Desk): void {
     // What is not saved yet has an address all the same.
     await page.reload();
     await eventually(() => page.getByLabel('Upper').inputValue()).toBe('0.07');
-    await page.getByRole('button', { name: 'Save the rows' }).click();
+    await page.getByRole('button', { name: 'Save the constraints' }).click();
     await page.getByRole('button', { name: 'Delete desk' }).click();
     expect((await service.ask('GET', '/optimise/constraint-sets/desk')).body).toMatchObject({
       constraints: [{ type: 'PositionBounds', params: { upper: 0.07 } }],

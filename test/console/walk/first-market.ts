@@ -6,14 +6,14 @@ export function describeFirstMarket(desk: () => Desk): void {
   test('an empty service offers three ways to a market: files are one click away, and one click makes one', async () => {
     const { complaints, page, service } = desk();
     await page.goto(service.url());
-    await page.getByRole('heading', { name: 'Bring a market' }).waitFor();
+    await page.getByRole('heading', { name: 'Add market data' }).waitFor();
     expect(await page.getByRole('article').count()).toBe(3);
     const file = { name: 'eod prices.csv', mimeType: 'text/csv', buffer: Buffer.from('identifier,date,CLOSE\n') };
     await page.locator('input[type=file]').setInputFiles(file);
     await page.getByLabel('Files to import').getByText(file.name, { exact: true }).waitFor();
     await page.goBack();
     await page.getByRole('button', { name: 'Generate' }).click();
-    await page.getByLabel('Market served').getByText('161').waitFor();
+    await page.getByLabel('Served market').getByText('161').waitFor();
     expect(complaints).toEqual([]);
   });
 }

@@ -37,7 +37,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Count *').fill('30');
     await typeFormulas(page);
     await page.getByLabel('Add a rule').selectOption('HistoryFilter');
-    const funnel = page.getByLabel('What the definition comes to').getByRole('button', { name: /history-filter/ });
+    const funnel = page.getByLabel('Preview').getByRole('button', { name: /history-filter/ });
     await funnel.waitFor();
     await page.getByRole('button', { name: 'Move history-filter up' }).click();
     await page.getByRole('button', { name: /^top-n TopN 30/ }).waitFor();
@@ -55,7 +55,7 @@ export function describeIndices(desk: () => Desk): void {
     await second.getByLabel('Value *').fill('Energy, Utilities');
     await page.getByRole('button', { name: /^expression-filter/ }).waitFor();
     await page.getByRole('button', { name: 'Remove expression-filter' }).click();
-    const earlier = page.getByRole('region', { name: 'Of the last valid definition' });
+    const earlier = page.getByRole('region', { name: 'From the last valid definition' });
     await page.getByLabel('Kind').selectOption('watchlist');
     await earlier.getByLabel('Figures of the preview').waitFor();
     await page.getByLabel('Kind').selectOption('all');
@@ -89,13 +89,13 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Name *').fill('Mine');
     await page.getByLabel('Base value').fill('600');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('Another version was saved').waitFor();
+    await page.getByText('Someone else saved a version').waitFor();
     // What it was, mine, theirs: what one alone changed is kept, what both changed is chosen.
     await page.getByRole('row', { name: /^Name Core Yours Mine Theirs Core you$/ }).waitFor();
     await page.getByRole('row', { name: /^Base value 1000 Yours 600 Theirs 500 both$/ }).waitFor();
-    expect(await page.getByRole('button', { name: 'Save the choice' }).isDisabled()).toBe(true);
+    expect(await page.getByRole('button', { name: 'Save the selection' }).isDisabled()).toBe(true);
     await page.getByRole('radio', { name: 'Base value Theirs 500' }).press('Space');
-    await page.getByRole('button', { name: 'Save the choice' }).click();
+    await page.getByRole('button', { name: 'Save the selection' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
     const both = await service.ask('GET', '/indices/CORE');
     expect(both.body).toMatchObject({ base_value: 500, name: 'Mine' });
@@ -124,7 +124,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('row', { name: /NOBODY.*run failed/ }).click();
     const failure = page.getByRole('alert').filter({ hasText: 'The last run failed' });
     // A finding leads to its rule in the designer.
-    await failure.getByRole('link', { name: 'pipeline.selection[0]' }).click();
+    await failure.getByRole('link', { name: 'Edit the field' }).click();
     await page.getByRole('heading', { name: 'Edit NOBODY' }).waitFor();
     await eventually(() => page.evaluate('document.activeElement.id')).toBe('rule-0');
     await page.goBack();
@@ -153,14 +153,14 @@ export function describeIndices(desk: () => Desk): void {
       ['Constituents', 'Effective'],
       ['Weights', 'Concentration and turnover'],
       ['Attribution', 'Average exposure'],
-      ['Risk', 'Does everything add up?'],
+      ['Risk', 'Identities'],
       ['Limits', 'Breaches'],
       ['Scenarios', 'No scenario yet'],
       ['Rebalances', 'Turnover'],
       ['Actions', 'Ex-date'],
       ['Publication', 'Nothing is published yet'],
-      ['Versions', 'Choose a version'],
-      ['Runs', 'Once there is another run'],
+      ['Versions', 'Select a version'],
+      ['Runs', 'A comparison is available after the second run'],
       ['Methodology', 'Definition'],
     ] as const) {
       await page.getByRole('link', { name: part, exact: true }).click();
@@ -222,17 +222,17 @@ export function describeIndices(desk: () => Desk): void {
     // Whose line it is, and in which return.
     await page.getByText(`Benchmark ${benchmark}, total return`, { exact: true }).waitFor();
     await eventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
-    expect(await page.getByText('the next run has others').count()).toBe(0);
+    expect(await page.getByText('changed for the next run').count()).toBe(0);
     // Another definition, and an address without terms.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     await service.ask('PUT', '/indices/CORE', { ...document, base_value: 700 });
     await page.goto(`${service.url()}/console/indices/CORE?run=${encodeURIComponent(JSON.stringify(wrong))}`);
-    const stale = page.getByRole('status').filter({ hasText: 'This run is not what a run would give now' });
+    const stale = page.getByRole('status').filter({ hasText: 'This run is out of date' });
     await stale.getByRole('button', { name: 'Run again' }).click();
     await stale.filter({ has: refused }).waitFor();
     await follow(page, '/console/indices/CORE');
     await page.getByRole('button', { name: 'Run again' }).click();
-    await page.getByText('This run is not what a run would give now').waitFor({ state: 'detached' });
+    await page.getByText('This run is out of date').waitFor({ state: 'detached' });
     await taken.waitFor();
     const { body: runs } = await service.ask<StoredRuns>('GET', '/analytics/CORE/runs?limit=2');
     const terms = { transaction_cost_bps: 25, benchmark: { kind: 'identifier', id: benchmark } };
@@ -247,7 +247,7 @@ export function describeIndices(desk: () => Desk): void {
     const [newest, , first] = runs.runs;
     await follow(page, `/console/indices/CORE?tab=runs&run_from=${first!.run_id}&run_to=${newest!.run_id}`);
     await page.getByRole('button', { name: 'Find the causes' }).click();
-    const causes = page.getByRole('table', { name: 'What each cause adds to the total return' });
+    const causes = page.getByRole('table', { name: 'Effect of each cause on the total return' });
     await causes.waitFor();
     const { body: job } = await service.ask<{ result: RunsDifference }>('GET', '/jobs/diff:CORE');
     const { effects, total_return: total } = job.result;
@@ -297,7 +297,7 @@ export function describeIndices(desk: () => Desk): void {
     );
     const figures = page.getByLabel('Figures of the limits');
     await figures.getByText(body.sessions.toLocaleString('en-GB'), { exact: true }).waitFor();
-    expect(await figures.textContent()).toContain(`Beyond a bound${body.breached_sessions.toLocaleString('en-GB')}`);
+    expect(await figures.textContent()).toContain(`Breached${body.breached_sessions.toLocaleString('en-GB')}`);
     await follow(page, '/console/indices/CORE?tab=risk&from=2020-01-02&to=2020-06-30');
     await page.getByText('The range 2020-01-02 to 2020-06-30 is not used here').waitFor();
     await page.getByRole('link', { name: 'Scenarios' }).click();
@@ -306,7 +306,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('End *').fill('2020-03-23');
     await page.getByRole('button', { name: 'Shock' }).click();
     // What is not written yet is not refused.
-    await page.getByText('A shock that moves nothing yet is left out').waitFor();
+    await page.getByText('An empty shock is ignored').waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
     await page.getByRole('button', { name: 'Add to Shocks' }).click();
     await page.getByLabel('Shocks: name 1').fill('SECTOR:Energy');

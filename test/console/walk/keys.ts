@@ -36,12 +36,12 @@ export function describeKeys(desk: () => Desk): void {
 
     async function forget(): Promise<void> {
       await page.getByRole('button', { name: 'Forget the key' }).click();
-      await page.getByRole('heading', { name: 'This service asks for a key' }).waitFor();
+      await page.getByRole('heading', { name: 'This service requires a key' }).waitFor();
     }
 
     test('the console is there without one, asks for one, and tells a wrong one', async () => {
       await page.goto(service.url());
-      await page.getByRole('heading', { name: 'This service asks for a key' }).waitFor();
+      await page.getByRole('heading', { name: 'This service requires a key' }).waitFor();
       const [refused] = await Promise.all([
         page.waitForResponse((answer) => answer.status() === 401),
         give(`${READER.key.slice(0, -4)}AAAA`),
@@ -65,7 +65,7 @@ export function describeKeys(desk: () => Desk): void {
 
     test('it does not offer what the key may not do, and forgets it on demand', async () => {
       await give(READER.key);
-      await page.getByText('this key may not bring one').waitFor();
+      await page.getByText('this key cannot add one').waitFor();
       const guide = await downloaded(page, () => page.getByRole('link', { name: 'Guide (file)' }).click());
       expect(guide.toString()).toContain('<!doctype html>');
       expect(await page.getByRole('button', { name: 'Generate' }).count()).toBe(0);
@@ -89,7 +89,7 @@ export function describeKeys(desk: () => Desk): void {
       await give(DESK.key);
       await page.getByRole('button', { name: 'Generate' }).waitFor();
       await page.goto(`${service.url()}/console/data/import`);
-      const file = await downloaded(page, () => page.getByRole('link', { name: 'the same as CSV' }).click());
+      const file = await downloaded(page, () => page.getByRole('link', { name: 'CSV templates' }).click());
       expect(file.subarray(0, 2).toString()).toBe('PK');
       await page.close();
       expect(desk().complaints).toEqual([]);

@@ -15,7 +15,7 @@ export function describeOperations(desk: () => Desk): void {
     const pdf = await downloaded(page, () => download.click());
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
     // A browser without a viewer of PDF: a sentence stands in its place.
-    await page.getByText('This browser cannot show PDF in a page.').waitFor();
+    await page.getByText('This browser cannot display PDF files in a page.').waitFor();
     expect(await page.getByRole('link', { name: 'Save the report' }).getAttribute('href')).toMatch(/^blob:/);
     expect(complaints).toEqual([]);
   });
@@ -88,11 +88,11 @@ export function describeOperations(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Indices', exact: true }).click();
     await page.getByRole('row', { name: /^CORE / }).waitFor();
     await service.restart(async () => {
-      await page.getByText('The service does not answer.').waitFor();
+      await page.getByText('The service is not reachable.').waitFor();
       expect(await page.getByRole('row', { name: /^CORE / }).count()).toBe(1);
     });
-    await page.getByText('The service was started again').waitFor();
-    await page.getByText('The service does not answer.').waitFor({ state: 'detached' });
+    await page.getByText('The service was restarted').waitFor();
+    await page.getByText('The service is not reachable.').waitFor({ state: 'detached' });
     await page.getByText('no data served').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Run CORE-OPT' }).or(page.getByText('up to date').first()).first().waitFor();
   });

@@ -164,7 +164,7 @@ function bytesOf(paths: readonly string[]): number {
 /** Goes to what is found by a few letters. @param found the text of the first */
 async function open(page: Page, typed: string, found: string): Promise<void> {
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox', { name: 'Page, document, result or name' }).waitFor();
+  await page.getByRole('combobox', { name: 'Page, document, result or security' }).waitFor();
   await page.keyboard.type(typed);
   await page.getByRole('option', { name: found, selected: true }).waitFor();
   await page.keyboard.press('Enter');
@@ -293,12 +293,12 @@ export function describePages(desk: () => Desk): void {
     await page.getByRole('combobox', { name: 'Cap fraction' }).fill('0.05');
     await page.getByRole('radio', { name: 'Change' }).press('Space');
     await page
-      .getByLabel('What the change comes to')
+      .getByLabel('Effect of the change')
       .getByText(`${(100 * change.turnover).toFixed(2)}%`, { exact: true })
       .waitFor();
     await page.getByRole('button', { name: 'Save', disabled: false }).press('Enter');
     await page.getByRole('button', { name: 'Run again' }).press('Enter');
-    await page.getByText('This run is not what a run would give now').waitFor({ state: 'detached' });
+    await page.getByText('This run is out of date').waitFor({ state: 'detached' });
     const { body: run } = await service.ask<{ stale: object | null }>('GET', '/analytics/CORE/overview');
     expect(run.stale).toBeNull();
   });

@@ -10,12 +10,12 @@ export function describeRecord(desk: () => Desk): void {
     const published = async () => (await service.ask<PublishedLog>('GET', '/analytics/CORE/published')).body.entries;
     await follow(page, '/console/indices/CORE?tab=publication');
     // What is looked at is what is published: a stale run is neither.
-    await page.getByText('only a current run is published').waitFor();
+    await page.getByText('Run the index again before publishing').waitFor();
     await service.ask('POST', '/analytics/CORE/backtest', {});
     await service.finished('backtest:CORE');
     await page.getByRole('button', { name: 'Publish', exact: true }).click();
     // What is published once stays.
-    await page.getByRole('dialog').getByText('are signed and stay').waitFor();
+    await page.getByRole('dialog').getByText('are signed and permanent').waitFor();
     expect(await page.getByRole('table', { name: 'published closes of CORE' }).count()).toBe(0);
     await page.getByRole('dialog').getByRole('button', { name: 'Publish' }).click();
     const grid = page.getByRole('table', { name: 'published closes of CORE' });
@@ -65,13 +65,13 @@ export function describeRecord(desk: () => Desk): void {
     const restoring = page.getByRole('region', { name: `Restore version ${earlier}` });
     const now = (await service.ask<IndexDocument>('GET', '/indices/CORE')).body.base_value;
     await restoring.getByRole('row', { name: new RegExp(`^Base value ${now} 500$`) }).waitFor();
-    await page.getByLabel('Why').fill('Back');
+    await page.getByLabel('Reason', { exact: true }).fill('Back');
     // Somebody else saves meanwhile.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     await service.ask('PUT', '/indices/CORE', { ...document, tags: ['theirs'] });
     const restore = page.getByRole('button', { name: `Restore version ${earlier}` });
     await restore.click();
-    await page.getByText('Another version was written meanwhile').waitFor();
+    await page.getByText('Someone saved another version in the meantime').waitFor();
     expect((await service.ask<IndexDocument>('GET', '/indices/CORE')).body.tags).toEqual(['theirs']);
     await restore.click();
     await page.getByRole('row', { name: new RegExp(`restored .*Restored version ${earlier}: Back`) }).waitFor();

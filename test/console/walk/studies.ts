@@ -71,11 +71,13 @@ export function describeStudies(desk: () => Desk): void {
     const root = Math.sqrt(body.objective_value);
     const [moved] = body.sensitivities!;
     const gained = Math.abs(1e4 * (Math.sqrt(body.objective_value + moved!.effect!) - root)).toFixed(2);
-    const steps = await page.getByRole('table', { name: 'bounds one step further out' }).textContent();
+    const steps = await page.getByRole('table', { name: 'bounds relaxed by one step' }).textContent();
     expect(steps).toContain(`${gained} bps`);
     expect(steps).toContain('5.00% → 6.00%');
-    expect(await page.getByRole('table', { name: 'binding rows' }).textContent()).toContain('Position bounds, upper, ');
-    await page.getByText('No expected returns were chosen').waitFor();
+    expect(await page.getByRole('table', { name: 'binding constraints' }).textContent()).toContain(
+      'Position bounds, upper, ',
+    );
+    await page.getByText('No model of expected returns was selected').waitFor();
     for (const { sentence } of [...body.sensitivities!, ...body.constraint_costs!])
       expect(await page.getByRole('listitem').filter({ hasText: sentence }).count()).toBeGreaterThan(0);
     expect(complaints).toEqual([]);
@@ -86,7 +88,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Optimise' }).first().click();
     await page.getByRole('link', { name: 'Risk models' }).click();
     await page.getByLabel('Id *').fill('daily');
-    await page.getByLabel('Names of index').fill('CORE');
+    await page.getByLabel('Constituents of index').fill('CORE');
     await page.getByRole('button', { name: 'Estimate', exact: true }).click();
     const figures = page.getByLabel('Figures of the model');
     await figures.waitFor();

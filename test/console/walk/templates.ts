@@ -12,9 +12,9 @@ export function describeTemplates(desk: () => Desk): void {
     await calm.getByRole('img', { name: /^Level of Low volatility/ }).waitFor();
     await card('Best rated half of each sector').getByText('ESG_RATING').waitFor();
     await calm.getByRole('link', { name: 'Use' }).click();
-    await page.getByText('This index needs LOW-VOLATILITY-PARENT.').waitFor();
+    await page.getByText('This index requires LOW-VOLATILITY-PARENT.').waitFor();
     await page.getByRole('button', { name: 'Store the index' }).click();
-    await page.getByText('This index needs').waitFor({ state: 'detached' });
+    await page.getByText('This index requires').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Save the index' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
     const stored = await Promise.all(['', '-PARENT'].map((end) => service.ask('GET', `/indices/LOW-VOLATILITY${end}`)));

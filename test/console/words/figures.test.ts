@@ -66,7 +66,7 @@ test('a tracking error says what it is to: the index of the portfolio, or the be
     'Tracking error to its index: 0.05%',
     'Difference to its index: −1.30%',
     'Tracking error to EQ: 5.76%',
-    'Return less EQ: +2.00%',
+    'Return minus EQ: +2.00%',
   ]);
   expect(againstBenchmark(portfolio).find(({ term }) => term === 'Information ratio')!.value).toBe('–');
   expect(againstBenchmark(view({}))).toEqual([]);

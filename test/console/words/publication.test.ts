@@ -6,8 +6,8 @@ const run = { start: '2024-01-02', end: '2024-01-31', last: '2024-01-15', isRest
 test('closes are published through a day of the run that is not published yet', () => {
   expect(throughProblem(undefined, run)).toBeNull();
   expect(throughProblem('2024-01-16', run)).toBeNull();
-  expect(throughProblem('2024-13-01', run)).toContain('no date');
-  expect(throughProblem('2024-02-30', run)).toContain('no date');
+  expect(throughProblem('2024-13-01', run)).toContain('not a date');
+  expect(throughProblem('2024-02-30', run)).toContain('not a date');
   expect(throughProblem('2023-12-29', run)).toContain(run.start);
   expect(throughProblem('2024-02-01', run)).toContain(run.end);
   expect(throughProblem('2024-01-15', run)).toContain('are published');

@@ -79,10 +79,10 @@ test('values of a sweep are numbers in the unit of their parameter, words, and y
 
 test('values of a sweep that their parameter does not take are refused, and rules are counted from 1', () => {
   const cap = { choices: null, unit: 'fraction', takes: 'number', isOptional: true } as const;
-  expect(refusedIn('abc, 0.1, 5%, null', cap)).toEqual(['abc is no number.']);
-  expect(refusedIn('0, 2.5', { ...cap, unit: 'sessions', takes: 'integer' })).toEqual(['2.5 is no whole number.']);
+  expect(refusedIn('abc, 0.1, 5%, null', cap)).toEqual(['abc is not a number.']);
+  expect(refusedIn('0, 2.5', { ...cap, unit: 'sessions', takes: 'integer' })).toEqual(['2.5 is not an integer.']);
   expect(refusedIn('monthly, never', { ...cap, takes: 'word', choices: ['monthly', 'annual'] })).toEqual([
-    'never is none of monthly, annual.',
+    'never is not one of monthly, annual.',
   ]);
   expect(refusedIn('null', { ...cap, isOptional: false })).toHaveLength(1);
   expect(pointerLabel('/document/pipeline/selection/1/params/count')).toBe('rule 2: count');
@@ -233,10 +233,10 @@ describe('files that are to be imported', () => {
 
   test('are refused with both kinds named where workbooks come with others, and with their number where they are too large', () => {
     const mixed = withFiles([], [file('AAPL.xlsx'), file('b.csv')]);
-    expect(troubleOfFiles(mixed, 1e6)).toBe('AAPL.xlsx is a workbook: workbooks come without files of other kinds.');
+    expect(troubleOfFiles(mixed, 1e6)).toBe('AAPL.xlsx is a workbook. Import workbooks separately from other files.');
     const large = withFiles([], [file('AAPL.xlsx'), file('IBM.xlsx')]);
     expect(troubleOfFiles(large, 2)).toBe(
-      'The 2 workbooks together are larger than the service takes in one request; connect their folder instead.',
+      'The 2 workbooks together are larger than the limit for one request. Connect their folder instead.',
     );
   });
 });

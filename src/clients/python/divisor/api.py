@@ -76,7 +76,7 @@ class Operations:
 
         :param kind: Only jobs of one of these kinds.
         :param status: Only jobs in one of these states.
-        :param limit: At most so many jobs.
+        :param limit: Maximum number of jobs.
         :param before: Only jobs submitted before this one.
         """
         return cast("c.JobCollection", self._transport.json("GET", "/jobs", query={"kind": kind, "status": status, "limit": limit, "before": before}))
@@ -84,7 +84,7 @@ class Operations:
     def follow_jobs(self, *, seconds: Optional[int] = None) -> Iterator[Event]:
         """Status of every job as server-sent events.
 
-        :param seconds: The stream ends after so many seconds; at 0 once the unfinished jobs have been reported.
+        :param seconds: The stream ends after this number of seconds; at 0 as soon as the unfinished jobs have been reported.
         """
         return self._transport.events("GET", "/jobs/events", query={"seconds": seconds})
 
@@ -105,7 +105,7 @@ class Operations:
         return cast("c.JobStatus", self._transport.json("DELETE", f"/jobs/{word(job_id)}", if_match=if_match))
 
     def retry_jobs(self, body: Optional[c.JobRetryRequest] = None) -> c.JobRetries:
-        """Queues failed jobs anew."""
+        """Queues failed jobs again."""
         return cast("c.JobRetries", self._transport.json("POST", "/jobs/retry", body=body))
 
     def follow_job(self, job_id: str) -> Iterator[Event]:
@@ -131,10 +131,10 @@ class Operations:
     def list_events(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> c.EventsView:
         """What happens when, of all indices: announcements, effective dates, expiries and holidays.
 
-        :param from_: First day; today (UTC) unless given.
-        :param to: Last day; 366 days after the first unless given, at most ten years.
-        :param index_ids: Indices; every one unless given.
-        :param kinds: Kinds of events; every one unless given. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
+        :param from_: First day. Default: today (UTC).
+        :param to: Last day, at most ten years after the first. Default: 366 days after the first.
+        :param index_ids: Indices. Default: every one.
+        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
         :param format: Instead of `Accept`.
         """
         return cast("c.EventsView", self._transport.json("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}))
@@ -143,10 +143,10 @@ class Operations:
         """What happens when, of all indices: announcements, effective dates, expiries and holidays.
 
         :param media: What is wanted instead of JSON.
-        :param from_: First day; today (UTC) unless given.
-        :param to: Last day; 366 days after the first unless given, at most ten years.
-        :param index_ids: Indices; every one unless given.
-        :param kinds: Kinds of events; every one unless given. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
+        :param from_: First day. Default: today (UTC).
+        :param to: Last day, at most ten years after the first. Default: 366 days after the first.
+        :param index_ids: Indices. Default: every one.
+        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}, accept=media)
@@ -154,7 +154,7 @@ class Operations:
     def list_indices(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.IndexCollection:
         """Stored index definitions.
 
-        :param limit: At most so many entries.
+        :param limit: Maximum number of entries.
         :param after: Only entries whose id comes after this one.
         """
         return cast("c.IndexCollection", self._transport.json("GET", "/indices", query={"limit": limit, "after": after}))
@@ -203,7 +203,7 @@ class Operations:
         return cast("c.PreviewResponse", self._transport.json("POST", "/indices/preview", body=body))
 
     def what_if(self, body: c.WhatIfRequest) -> c.WhatIfResponse:
-        """What a change of a definition would change on one date; nothing is stored."""
+        """Effect of a changed definition on one date; nothing is stored."""
         return cast("c.WhatIfResponse", self._transport.json("POST", "/indices/whatif", body=body))
 
     def get_index(self, index_id: str, *, on: Optional[c.Date] = None) -> c.IndexDocument:
@@ -238,7 +238,7 @@ class Operations:
         """The chain behind one weight.
 
         :param as_of: Default the latest date of the store.
-        :param run_id: Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served; the definition as it is stored unless given.
+        :param run_id: Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served. Default: the definition as it is stored.
         """
         return cast("c.IndexExplanation", self._transport.json("GET", f"/indices/{word(index_id)}/explain/{word(identifier)}", query={"as_of": as_of, "run_id": run_id}))
 
@@ -269,7 +269,7 @@ class Operations:
         return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/backtest", body=body, query={"callback": callback}))
 
     def start_backtests(self, body: c.BacktestBatchRequest, *, callback: Optional[str] = None) -> c.BacktestBatch:
-        """Backtest many indices and strategies, each as a job of its own.
+        """Backtest many indices and strategies, each as a separate job.
 
         :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
         """
@@ -278,7 +278,7 @@ class Operations:
     def list_backtests(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.BacktestRecordCollection:
         """Stored records, by id.
 
-        :param limit: At most so many entries.
+        :param limit: Maximum number of entries.
         :param after: Only entries whose id comes after this one.
         """
         return cast("c.BacktestRecordCollection", self._transport.json("GET", "/analytics/backtests", query={"limit": limit, "after": after}))
@@ -309,7 +309,7 @@ class Operations:
     def get_record(self, index_id: str, *, run_id: Optional[str] = None) -> c.BacktestResultSummary:
         """The stored record of a run.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         """
         return cast("c.BacktestResultSummary", self._transport.json("GET", f"/analytics/{word(index_id)}/record", query={"run_id": run_id}))
 
@@ -324,14 +324,14 @@ class Operations:
     def get_overview(self, index_id: str, *, run_id: Optional[str] = None) -> c.OverviewView:
         """Level, metrics and concentration of a run.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         """
         return cast("c.OverviewView", self._transport.json("GET", f"/analytics/{word(index_id)}/overview", query={"run_id": run_id}))
 
     def get_attribution(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.AttributionView:
         """Contributions of the names to the return of a window, linked so that they add up exactly.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
@@ -340,7 +340,7 @@ class Operations:
     def get_group_attribution(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.GroupAttributionView:
         """Contributions by group, and allocation, selection and interaction against a benchmark index.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param by: Reference column to group by.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param start: First day wanted; the first of the run by default.
@@ -351,21 +351,21 @@ class Operations:
     def reconcile_run(self, index_id: str, *, run_id: Optional[str] = None) -> c.ReconciliationView:
         """The identities of the stored run, computed again.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         """
         return cast("c.ReconciliationView", self._transport.json("GET", f"/analytics/{word(index_id)}/reconcile", query={"run_id": run_id}))
 
     def get_run_asset(self, index_id: str, identifier: str, *, run_id: Optional[str] = None) -> c.AssetView:
         """One name of a run: its price, its weights, how it moved with the run.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         """
         return cast("c.AssetView", self._transport.json("GET", f"/analytics/{word(index_id)}/assets/{word(identifier)}", query={"run_id": run_id}))
 
     def get_weights(self, index_id: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, benchmark: Optional[str] = None, risk: Optional[bool] = None, risk_model: Optional[str] = None, risk_estimator: Optional[Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]] = None) -> c.WeightsView:
         """What the index holds on a date, with concentration, drift and risk.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_of: The latest date of the run at or before it; the last by default.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param risk: Adds risk contributions.
@@ -378,19 +378,19 @@ class Operations:
         """Active variance against a benchmark index, split into factors and the rest.
 
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_of: The latest date of the run at or before it; the last by default.
-        :param model: Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run; market_sector unless given. Not beside risk_model.
+        :param model: Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run. Default: market_sector. Not beside risk_model.
         :param risk_model: Stored risk model whose factors are taken: one by statistical, industries or styles.
         :param risk_estimator: Estimator of the factors over the window of the run, as `model` names it. Not beside model or risk_model.
-        :param factors: Principal components, read by statistical; 5 unless given.
+        :param factors: Principal components, read by statistical. Default: 5.
         """
         return cast("c.RiskDecomposition", self._transport.json("GET", f"/analytics/{word(index_id)}/factor-risk", query={"benchmark": benchmark, "run_id": run_id, "as_of": as_of, "model": model, "risk_model": risk_model, "risk_estimator": risk_estimator, "factors": factors}))
 
     def get_factor_attribution(self, index_id: str, *, run_id: Optional[str] = None, model: Optional[Literal["styles", "market_sector"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.FactorAttributionView:
         """Return of a run by market, sectors and styles.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param model: Market, sectors and styles, or market and sectors.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
@@ -400,7 +400,7 @@ class Operations:
     def get_levels(self, index_id: str, *, run_id: Optional[str] = None, variant: Optional[Literal["price", "total", "net"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LevelsView:
         """Index levels of a run in any return variant, with the divisor.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param variant: The index's own by default; a run on prices that include dividends has only `total`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
@@ -410,7 +410,7 @@ class Operations:
     def list_runs(self, index_id: str, *, limit: Optional[int] = None, before: Optional[str] = None) -> c.StoredRuns:
         """Stored runs of an index or a strategy, newest first.
 
-        :param limit: Most rows; all unless given.
+        :param limit: Maximum number of rows. Default: all.
         :param before: Rows after that of this run.
         """
         return cast("c.StoredRuns", self._transport.json("GET", f"/analytics/{word(index_id)}/runs", query={"limit": limit, "before": before}))
@@ -425,7 +425,7 @@ class Operations:
     def list_summaries(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.RunSummaryCollection:
         """Level, returns, volatility and rebalances of every stored run, a row each.
 
-        :param limit: At most so many entries.
+        :param limit: Maximum number of entries.
         :param after: Only entries whose id comes after this one.
         """
         return cast("c.RunSummaryCollection", self._transport.json("GET", "/analytics/summaries", query={"limit": limit, "after": after}))
@@ -433,18 +433,18 @@ class Operations:
     def get_performance(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, of: Optional[Literal["portfolio", "index"]] = None, variant: Optional[Literal["price", "total", "net"]] = None) -> c.PerformanceView:
         """Levels, drawdown, returns and figures of a window of a run.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param of: What is measured: the portfolio after costs, or the index it tracks. Default: index where a variant is asked for, else portfolio.
-        :param variant: Return of the index that is measured; its own by default. A portfolio has that of its run alone.
+        :param variant: Return variant of the index that is measured. Default: that of the definition. A portfolio has only the variant of its run.
         """
         return cast("c.PerformanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/performance", query={"run_id": run_id, "start": start, "end": end, "of": of, "variant": variant}))
 
     def list_rebalances(self, index_id: str, *, run_id: Optional[str] = None) -> c.RebalanceList:
         """Every rebalance of a run with what it changed, turnover and cost.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         """
         return cast("c.RebalanceList", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances", query={"run_id": run_id}))
 
@@ -452,14 +452,14 @@ class Operations:
         """One rebalance of a run, name by name: weights before and after, trades.
 
         :param date: The latest rebalance at or before it.
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         """
         return cast("c.RebalanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances/{word(date)}", query={"run_id": run_id}))
 
     def get_index_actions(self, index_id: str, *, run_id: Optional[str] = None, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, table: Optional[Literal["actions", "constituents"]] = None, format: Optional[Literal["json", "csv"]] = None) -> c.ActionsView:
         """What corporate actions did to an index and are going to do: weight, shares and divisor before and after.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param from_: First ex-date wanted; the first of the run by default.
         :param to: Last ex-date wanted.
         :param table: Of CSV, and refused with JSON: the actions, as unless given, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.
@@ -471,7 +471,7 @@ class Operations:
         """What corporate actions did to an index and are going to do: weight, shares and divisor before and after.
 
         :param media: What is wanted instead of JSON.
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param from_: First ex-date wanted; the first of the run by default.
         :param to: Last ex-date wanted.
         :param table: Of CSV, and refused with JSON: the actions, as unless given, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.
@@ -482,7 +482,7 @@ class Operations:
     def get_dividend_points(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.DividendPointsView:
         """Ordinary dividends in index points, by session and year; yield, and dividends announced.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
@@ -491,13 +491,13 @@ class Operations:
     def get_exposures(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> c.ExposuresView:
         """Weights by group and averages of datapoints through time, with concentration and turnover.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
-        :param by: Reference column to group by, SECTOR unless given: without that column all names are UNCLASSIFIED. IDENTIFIER for the names themselves.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
+        :param by: Reference column to group by. Default: SECTOR. Securities without the column are UNCLASSIFIED; IDENTIFIER groups by security.
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
-        :param table: Of CSV and Arrow, and refused with JSON; `fields` where any are asked for, else `groups`, unless given.
+        :param table: For CSV and Arrow; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -508,13 +508,13 @@ class Operations:
         """Weights by group and averages of datapoints through time, with concentration and turnover.
 
         :param media: What is wanted instead of JSON.
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
-        :param by: Reference column to group by, SECTOR unless given: without that column all names are UNCLASSIFIED. IDENTIFIER for the names themselves.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
+        :param by: Reference column to group by. Default: SECTOR. Securities without the column are UNCLASSIFIED; IDENTIFIER groups by security.
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
-        :param table: Of CSV and Arrow, and refused with JSON; `fields` where any are asked for, else `groups`, unless given.
+        :param table: For CSV and Arrow; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -524,7 +524,7 @@ class Operations:
     def get_limits(self, index_id: str, *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.LimitsView:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param rule: Unless given the one that calls for rebalances of the index, UCITS_5_10_40 where none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
         :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
@@ -538,7 +538,7 @@ class Operations:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
 
         :param media: What is wanted instead of JSON.
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param rule: Unless given the one that calls for rebalances of the index, UCITS_5_10_40 where none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
         :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
@@ -551,7 +551,7 @@ class Operations:
     def watch_limits(self, index_id: str, body: c.LimitsRequest, *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.LimitsView:
         """Rows of the optimiser watched on every session of a run.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
@@ -563,7 +563,7 @@ class Operations:
         """Rows of the optimiser watched on every session of a run.
 
         :param media: What is wanted instead of JSON.
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
@@ -574,7 +574,7 @@ class Operations:
     def run_scenarios(self, index_id: str, body: c.ScenarioRequest, *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ScenariosView:
         """The composition of a run in past windows and under shocks: return by name and group; nothing is stored.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param table: Of CSV, Arrow and Excel, and refused with JSON; `scenarios` unless given.
         :param format: Instead of `Accept`.
         """
@@ -584,7 +584,7 @@ class Operations:
         """The composition of a run in past windows and under shocks: return by name and group; nothing is stored.
 
         :param media: What is wanted instead of JSON.
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param table: Of CSV, Arrow and Excel, and refused with JSON; `scenarios` unless given.
         :param format: Instead of `Accept`.
         """
@@ -594,12 +594,12 @@ class Operations:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
-        :param start: First date; that of the run unless given.
-        :param end: Last date; that of the run unless given.
+        :param start: First date. Default: that of the run.
+        :param end: Last date. Default: that of the run.
         :param date: Session of `closing` and `opening`: the last at or before it. Default: the last of the run.
-        :param by: Reference column of the groups of `exposures` (SECTOR unless given) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
+        :param by: Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
         """
         return cast("c.ExportView", self._transport.json("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}))
@@ -609,12 +609,12 @@ class Operations:
 
         :param table: The table.
         :param media: What is wanted instead of JSON.
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
-        :param start: First date; that of the run unless given.
-        :param end: Last date; that of the run unless given.
+        :param start: First date. Default: that of the run.
+        :param end: Last date. Default: that of the run.
         :param date: Session of `closing` and `opening`: the last at or before it. Default: the last of the run.
-        :param by: Reference column of the groups of `exposures` (SECTOR unless given) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
+        :param by: Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}, accept=media)
@@ -622,7 +622,7 @@ class Operations:
     def list_constraint_sets(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ConstraintSetCollection:
         """Stored constraint sets, by id.
 
-        :param limit: At most so many entries.
+        :param limit: Maximum number of entries.
         :param after: Only entries whose id comes after this one.
         """
         return cast("c.ConstraintSetCollection", self._transport.json("GET", "/optimise/constraint-sets", query={"limit": limit, "after": after}))
@@ -700,7 +700,7 @@ class Operations:
     def list_risk_models(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.RiskModelCollection:
         """Stored risk models, by id.
 
-        :param limit: At most so many entries.
+        :param limit: Maximum number of entries.
         :param after: Only entries whose id comes after this one.
         """
         return cast("c.RiskModelCollection", self._transport.json("GET", "/risk-models", query={"limit": limit, "after": after}))
@@ -770,7 +770,7 @@ class Operations:
     def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.ReplayView]:
         """Run a stored run again, as a job, and say whether it comes out equal.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
         """
         return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/replay", body=body, query={"run_id": run_id, "callback": callback}))
@@ -785,7 +785,7 @@ class Operations:
     def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.SimulationView]:
         """Simulate where the level of a stored run may go, as a job.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
         """
         return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"run_id": run_id, "callback": callback}))
@@ -793,9 +793,9 @@ class Operations:
     def get_rolling_risk(self, index_id: str, *, run_id: Optional[str] = None, window: Optional[int] = None, against: Optional[Literal["index", "benchmark"]] = None, benchmark: Optional[str] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
         """Volatility, tracking error, beta and correlation of a run as they moved.
 
-        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param window: Returns of a window; 63 unless a half-life is given.
-        :param against: The tracked index, or the external benchmark that the run was made with; the index unless given, and instead of `benchmark`.
+        :param against: The tracked index, or the external benchmark of the run; replaces `benchmark`. Default: the index.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param half_life: In sessions; instead of a window.
         """
@@ -813,7 +813,7 @@ class Operations:
 
         :param index_id: Only renders that were asked for this index.
         :param template_id: Only renders of this template.
-        :param limit: At most so many renders.
+        :param limit: Maximum number of renders.
         :param before: Only renders older than this one: the next page.
         """
         return cast("c.RenderCollection", self._transport.json("GET", "/reports/renders", query={"index_id": index_id, "template_id": template_id, "limit": limit, "before": before}))
@@ -833,7 +833,7 @@ class Operations:
     def list_templates(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ReportTemplateCollection:
         """Stored report templates, and the names of the built-in ones.
 
-        :param limit: At most so many entries.
+        :param limit: Maximum number of entries.
         :param after: Only entries whose id comes after this one.
         """
         return cast("c.ReportTemplateCollection", self._transport.json("GET", "/reports/templates", query={"limit": limit, "after": after}))
@@ -897,7 +897,7 @@ class Operations:
     def list_strategies(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.StrategyCollection:
         """Stored strategies, each with its problems.
 
-        :param limit: At most so many entries.
+        :param limit: Maximum number of entries.
         :param after: Only entries whose id comes after this one.
         """
         return cast("c.StrategyCollection", self._transport.json("GET", "/strategies", query={"limit": limit, "after": after}))
@@ -937,7 +937,7 @@ class Operations:
     def list_stores(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.DataStoreCollection:
         """Every data store, and the one being served.
 
-        :param limit: At most so many entries.
+        :param limit: Maximum number of entries.
         :param after: Only entries whose id comes after this one.
         """
         return cast("c.DataStoreCollection", self._transport.json("GET", "/data/stores", query={"limit": limit, "after": after}))
@@ -1038,7 +1038,7 @@ class Operations:
     def get_import_template(self, *, format: Optional[Literal["xlsx", "csv.zip", "csv"]] = None) -> bytes:
         """A blank import template with one example row a sheet.
 
-        :param format: An Excel workbook, or a zip of CSV files, for which csv is the earlier name; unless given by `Accept`, which prefers the workbook.
+        :param format: An Excel workbook, or a zip archive of CSV files (csv is the earlier name). Default: by `Accept`, with the workbook preferred.
         """
         return self._transport.content("GET", "/data/import/template", query={"format": format})
 
@@ -1075,11 +1075,11 @@ class Operations:
 
         :param identifier: Asset identifier, percent-encoded.
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
-        :param store_id: The store; the served one unless given. Another one is read for the occasion.
+        :param store_id: The store. Default: the served one. Another store is read for this request.
         :param start: First date.
         :param end: Last date.
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
-        :param columns: Columns wanted, in this order; all unless given.
+        :param columns: Columns, in this order. Default: all.
         :param adjust: As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.
         :param format: Instead of `Accept`.
         """
@@ -1091,11 +1091,11 @@ class Operations:
         :param identifier: Asset identifier, percent-encoded.
         :param media: What is wanted instead of JSON.
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
-        :param store_id: The store; the served one unless given. Another one is read for the occasion.
+        :param store_id: The store. Default: the served one. Another store is read for this request.
         :param start: First date.
         :param end: Last date.
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
-        :param columns: Columns wanted, in this order; all unless given.
+        :param columns: Columns, in this order. Default: all.
         :param adjust: As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.
         :param format: Instead of `Accept`.
         """
@@ -1106,8 +1106,8 @@ class Operations:
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
-        :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED; every reference column unless given.
-        :param as_of: Values as known on this date; the latest unless given.
+        :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
+        :param as_of: Values as known on this date. Default: the latest.
         :param format: Instead of `Accept`.
         """
         return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "format": format}))
@@ -1118,8 +1118,8 @@ class Operations:
         :param identifiers: Repeated or separated by commas; duplicates are removed.
         :param media: What is wanted instead of JSON.
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
-        :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED; every reference column unless given.
-        :param as_of: Values as known on this date; the latest unless given.
+        :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
+        :param as_of: Values as known on this date. Default: the latest.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "format": format}, accept=media)
@@ -1128,7 +1128,7 @@ class Operations:
         """Reference data and universes of one name.
 
         :param identifier: Asset identifier, percent-encoded.
-        :param as_of: Values as known on this date; the latest unless given.
+        :param as_of: Values as known on this date. Default: the latest.
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         """
         return cast("c.ReferenceResponse", self._transport.json("GET", f"/data/reference/{word(identifier)}", query={"as_of": as_of, "as_known_on": as_known_on}))
@@ -1145,7 +1145,7 @@ class Operations:
         return cast("c.CorporateActionsResponse", self._transport.json("GET", f"/data/corporate-actions/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "as_of": as_of}))
 
     def get_coverage(self) -> c.CoverageResponse:
-        """What the served store holds, and how old it is."""
+        """Contents and age of the served store."""
         return cast("c.CoverageResponse", self._transport.json("GET", "/data/coverage"))
 
     def get_coverage_history(self) -> c.CoverageHistoryResponse:
@@ -1164,7 +1164,7 @@ class Operations:
         """Series of the served store: prices that are never constituents.
 
         :param q: Part of an identifier or a name, whatever its case.
-        :param limit: At most so many names.
+        :param limit: Maximum number of securities.
         :param after: Only names whose identifier comes after this one.
         """
         return cast("c.SeriesCollection", self._transport.json("GET", "/data/series", query={"q": q, "limit": limit, "after": after}))
@@ -1173,7 +1173,7 @@ class Operations:
         """Names of the served store, searched by identifier or name.
 
         :param q: Part of an identifier or a name, whatever its case.
-        :param limit: At most so many names.
+        :param limit: Maximum number of securities.
         :param after: Only names whose identifier comes after this one.
         """
         return cast("c.IdentifierSearch", self._transport.json("GET", "/data/identifiers", query={"q": q, "limit": limit, "after": after}))
@@ -1181,7 +1181,7 @@ class Operations:
     def list_watchlists(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.WatchlistCollection:
         """Every watchlist.
 
-        :param limit: At most so many entries.
+        :param limit: Maximum number of entries.
         :param after: Only entries whose id comes after this one.
         """
         return cast("c.WatchlistCollection", self._transport.json("GET", "/data/watchlists", query={"limit": limit, "after": after}))
@@ -1215,7 +1215,7 @@ class Operations:
     def list_index_versions(self, index_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the index, when and why.
 
-        :param limit: At most so many versions.
+        :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
         """
         return cast("c.VersionList", self._transport.json("GET", f"/indices/{word(index_id)}/versions", query={"limit": limit, "before": before}))
@@ -1247,7 +1247,7 @@ class Operations:
     def list_strategy_versions(self, strategy_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the strategy, when and why.
 
-        :param limit: At most so many versions.
+        :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
         """
         return cast("c.VersionList", self._transport.json("GET", f"/strategies/{word(strategy_id)}/versions", query={"limit": limit, "before": before}))
@@ -1279,7 +1279,7 @@ class Operations:
     def list_constraint_set_versions(self, constraint_set_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the constraint set, when and why.
 
-        :param limit: At most so many versions.
+        :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
         """
         return cast("c.VersionList", self._transport.json("GET", f"/optimise/constraint-sets/{word(constraint_set_id)}/versions", query={"limit": limit, "before": before}))
@@ -1311,7 +1311,7 @@ class Operations:
     def list_template_versions(self, template_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the report template, when and why.
 
-        :param limit: At most so many versions.
+        :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
         """
         return cast("c.VersionList", self._transport.json("GET", f"/reports/templates/{word(template_id)}/versions", query={"limit": limit, "before": before}))
@@ -1343,7 +1343,7 @@ class Operations:
     def list_watchlist_versions(self, watchlist_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the watchlist, when and why.
 
-        :param limit: At most so many versions.
+        :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
         """
         return cast("c.VersionList", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}/versions", query={"limit": limit, "before": before}))
@@ -1375,7 +1375,7 @@ class Operations:
     def list_store_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the declaration of a data store, when and why.
 
-        :param limit: At most so many versions.
+        :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
         """
         return cast("c.VersionList", self._transport.json("GET", f"/data/stores/{word(store_id)}/document/versions", query={"limit": limit, "before": before}))
@@ -1459,7 +1459,7 @@ class Operations:
         :param id: Id of a document; what is filed under it, as published closes of an index, is found, too.
         :param author: Who wrote.
         :param after: Entries after this number.
-        :param limit: Most entries; all unless given.
+        :param limit: Maximum number of entries. Default: all.
         :param format: Instead of `Accept`.
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
@@ -1474,7 +1474,7 @@ class Operations:
         :param id: Id of a document; what is filed under it, as published closes of an index, is found, too.
         :param author: Who wrote.
         :param after: Entries after this number.
-        :param limit: Most entries; all unless given.
+        :param limit: Maximum number of entries. Default: all.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}, accept=media)

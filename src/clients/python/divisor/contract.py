@@ -12,7 +12,7 @@ Date = t.Union[str, datetime.date]
 class ActionChoice(t.TypedDict):
     #: `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend
     choice: t.Literal["take_up", "sell", "sell_to_fund", "lapse", "accept_cash", "accept_shares"]
-    #: At prices that move by the action alone.
+    #: At prices that change only by the action.
     weight_after: float
     #: Index shares.
     shares_after: float
@@ -25,7 +25,7 @@ class ActionChoice(t.TypedDict):
 class ActionsView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -100,7 +100,7 @@ class ActiveGroupBoundsRow(_ActiveGroupBoundsRow, total=False):
 
 
 class ActiveRiskPayload(t.TypedDict):
-    #: What is compared with; null when nothing is.
+    #: Benchmark of the comparison; null if there is none.
     benchmark: str
     #: Annualised standard deviation of return differences.
     tracking_error: float
@@ -283,7 +283,7 @@ class ArithmeticNodeInput(_ArithmeticNodeInput, total=False):
 class AssetView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -316,7 +316,7 @@ class AssetView(t.TypedDict):
 class AttributionView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -326,7 +326,7 @@ class AttributionView(t.TypedDict):
     contributions_sum: float
     #: Sum of overlay_parts: with contributions_sum it is total_return. Null where there are none.
     overlay_parts_sum: t.Optional[float]
-    #: What an overlay earned beside its names: with their contributions the total return. Null of other indices.
+    #: Return of an overlay apart from its constituents; both sum to the total return. Null for other indices.
     overlay_parts: t.Optional[t.Sequence[OverlayPart]]
     #: Last level over the first, less 1.
     total_return: float
@@ -470,7 +470,7 @@ class BacktestBatchRequest(_BacktestBatchRequest, total=False):
     as_known_on: t.Union[int, str]
     #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
     as_known: t.Literal["decision"]
-    #: Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then.
+    #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
 
 
@@ -541,7 +541,7 @@ class BacktestRecordCollection(t.TypedDict):
 class BacktestRecordRow(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -566,16 +566,16 @@ class BacktestRequest(t.TypedDict, total=False):
     as_known_on: t.Union[int, str]
     #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
     as_known: t.Literal["decision"]
-    #: Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then.
+    #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
 
 
 class BacktestResultSummary(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
-    #: What is compared with; null when nothing is.
+    #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[BookPayload]
     #: Books of the index: target and optimised.
     index: IndexBooksPayload
@@ -608,7 +608,7 @@ class BacktestResultSummary(t.TypedDict):
 class _BacktestRunResult(t.TypedDict):
     #: Calendar year to return; they compound to the total.
     annual_returns: t.Mapping[str, float]
-    #: What is compared with; null when nothing is.
+    #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[RelativeMetricsPayload]
     #: Level against its running peak; 0 at a high.
     drawdown: SeriesPayload
@@ -706,7 +706,7 @@ class BenchmarkFieldExposure2(t.TypedDict):
     percentiles: WeightedPercentiles
 
 
-#: The same of the benchmark; null without one.
+#: Exposure of the benchmark; null if there is none.
 BenchmarkFieldExposure = t.Optional["BenchmarkFieldExposure2"]
 
 class BenchmarkRef(t.TypedDict):
@@ -741,7 +741,7 @@ class BenchmarkStatistics(t.TypedDict):
     tracking_error: float
     #: Mean active return x sessions of a year over the annualised deviation of active returns.
     information_ratio: t.Optional[float]
-    #: Geometric mean return over the benchmark's, on its sessions above 0; null without one.
+    #: Geometric mean return over the benchmark's, on its sessions above 0; null if there is none.
     up_capture: t.Optional[float]
     #: The same on its sessions below 0.
     down_capture: t.Optional[float]
@@ -1183,7 +1183,7 @@ class CombinatorialFolds(_CombinatorialFolds, total=False):
 class CompareEntry(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: Id of the run that is shown; null of a benchmark.
     run_id: t.Optional[str]
@@ -1375,7 +1375,7 @@ class ConstituentChange(t.TypedDict):
     date: str
     #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
     event: t.Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
-    #: Of the corporate action; null without one.
+    #: Of the corporate action; null if there is none.
     ex_date: t.Optional[str]
     #: Name into which it turned, or from which it came.
     related: t.Optional[str]
@@ -1764,7 +1764,7 @@ DataDifference = t.TypedDict("DataDifference", {
 
 
 class DataDoubt(t.TypedDict):
-    #: Names the doubt in a request for repairs; the same data has the same ids.
+    #: Id of the data warning in a request for repairs; the same data has the same ids.
     id: str
     #: What it is.
     kind: t.Literal["unexplained_jump", "missed_split", "currency_flip", "duplicate_bar", "stale_tail", "volume_without_trade", "exchange_rate", "unknown_currency", "action_terms", "dividend_size", "dividend_duplicate", "dividend_not_adjusted"]
@@ -1772,7 +1772,7 @@ class DataDoubt(t.TypedDict):
     identifier: str
     #: The date.
     date: str
-    #: How certain the doubt is, 0 to 1.
+    #: Confidence of the data warning, 0 to 1.
     confidence: float
     #: A sentence for people.
     message: str
@@ -1941,7 +1941,7 @@ class _DataStore(t.TypedDict):
     content_hash: t.Optional[str]
     #: Rows per dataset at the last load: those read, and actions derived from adjusted closes.
     rows: t.Optional[t.Mapping[str, int]]
-    #: What starts of the service took of a source that had changed; told by the next refresh, and null after it.
+    #: Changes of the source that were accepted at a start; reported by the next refresh, then null.
     taken_at_start: t.Optional[DataStoreTakenAtStart]
     #: Why the status is error.
     error: t.Optional[ErrorDetail]
@@ -1950,7 +1950,7 @@ class _DataStore(t.TypedDict):
 class DataStore(_DataStore, total=False):
     #: Every file of the last load with its SHA-256; left out of listings.
     files: t.Sequence[DataStoreFiles]
-    #: Doubts about the data at the last load, at most 201; left out of listings.
+    #: Data warnings of the last load, at most 201; omitted from listings.
     findings: t.Sequence[Finding]
 
 
@@ -2021,11 +2021,11 @@ class DataVersion(t.TypedDict):
     rows_removed: int
     #: Name of the key that asked for it; `local` where none is asked for, and of what a start found.
     author: str
-    #: X-Change-Note of the request; null without one.
+    #: X-Change-Note of the request; null if there is none.
     note: t.Optional[str]
     #: The request; empty for what the service did of itself.
     request_id: str
-    #: Whether it can be had again, by `as_known_on`.
+    #: True if the version can be used with `as_known_on`.
     readable: bool
 
 
@@ -2391,7 +2391,7 @@ class DividendPointsViewYears(t.TypedDict):
 class DividendPointsView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -2458,9 +2458,9 @@ class DocumentVersion(t.TypedDict):
     at: str
     #: Name of the key; local where none is asked for.
     author: str
-    #: Id of the key, or subject of the token; null without one.
+    #: Id of the key, or subject of the token; null if there is none.
     key_id: t.Optional[str]
-    #: X-Change-Note of the write, at most 500 characters; null without one.
+    #: X-Change-Note of the write, at most 500 characters; null if there is none.
     note: t.Optional[str]
     #: What the write made of the document.
     action: t.Literal["created", "updated", "restored", "deleted"]
@@ -2781,7 +2781,7 @@ class ExplainedThreshold(t.TypedDict):
 class ExportView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -2800,7 +2800,7 @@ class ExposurePayload(t.TypedDict):
     short: float
     #: Sum of the magnitudes of the weights.
     gross: float
-    #: Sum of the weights; what it leaves of 1 is cash.
+    #: Sum of the weights; the rest to 1 is cash.
     net: float
 
 
@@ -2809,20 +2809,20 @@ class ExposuresViewGroups(t.TypedDict):
     group: str
     #: Sum of the held weights. One value a date.
     weights: t.Sequence[float]
-    #: The same of the benchmark; null without one.
+    #: Weights of the benchmark; null if there is none.
     benchmark_weights: t.Optional[t.Sequence[float]]
 
 
 class ExposuresView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Reference column, as known on each date, UNCLASSIFIED without a value; IDENTIFIER makes each name its own group.
     by: str
-    #: What is compared with; null when nothing is.
+    #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[str]
     #: Dates of the run; of a coarser interval the last of each.
     dates: t.Sequence[str]
@@ -2872,7 +2872,7 @@ ExpressionNodeInput = t.Union["AllNodeInput", "AnyNodeInput", "NotNodeInput", "C
 class FactorAttributionView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -3040,7 +3040,7 @@ class FieldExposure(t.TypedDict):
     coverage: t.Sequence[float]
     #: By the weights: the least value at or below which a share of them lies.
     percentiles: WeightedPercentiles
-    #: What is compared with; null when nothing is.
+    #: Benchmark of the comparison; null if there is none.
     benchmark: BenchmarkFieldExposure
 
 
@@ -3209,7 +3209,7 @@ class Finding(_Finding, total=False):
     count: int
     #: Where the first ten of them are.
     places: t.Sequence[str]
-    #: Of a run, the first rebalance that it is about. Rebalances before the first that the run lists are not told.
+    #: For a run, the first rebalance with the finding. Rebalances before the run are not reported.
     first_date: str
     #: The last of them.
     last_date: str
@@ -3660,17 +3660,17 @@ class GroupAttributionViewEffects(t.TypedDict):
 class GroupAttributionView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested and what an overlay earns by itself.
     by: str
-    #: What is compared with; null when nothing is.
+    #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[str]
     #: Return of the run.
     return_variant: t.Literal["price", "total", "net"]
-    #: Return of the benchmark, raw for levels taken as they stand; null without one.
+    #: Return of the benchmark, raw for levels taken as they stand; null if there is none.
     benchmark_variant: t.Optional[t.Literal["price", "total", "net", "raw"]]
     #: One row a group.
     groups: t.Sequence[GroupAttributionRow]
@@ -3913,7 +3913,7 @@ class HealthStorePartialDates(t.TypedDict):
 class HealthStore(t.TypedDict):
     #: Id of the data store being served.
     active: t.Optional[str]
-    #: What the data store is doing.
+    #: State of the data store.
     status: t.Optional[str]
     #: Latest session it holds, YYYY-MM-DD.
     end: t.Optional[str]
@@ -4095,7 +4095,7 @@ class ImportResult(t.TypedDict):
     start: t.Optional[str]
     #: Last date.
     end: t.Optional[str]
-    #: Doubts that did not refuse the import.
+    #: Data warnings, which do not block the import.
     findings: t.Sequence[Finding]
 
 
@@ -4193,7 +4193,7 @@ class IndexAction(t.TypedDict):
     identifier: str
     #: Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one.
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING"]
-    #: As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting. Null of a name that ends where it does not say what a share is paid.
+    #: As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting. Null if a security ends and the payment per share is unknown.
     value: t.Optional[float]
     #: Other identifier of a spin-off, merger or ticker change.
     related: t.Optional[str]
@@ -4209,13 +4209,13 @@ class IndexAction(t.TypedDict):
     election_date: t.Optional[str]
     #: What a holder gets who elects nothing; null where unknown.
     election_default: t.Optional[t.Literal["cash", "shares", "take_up", "sell", "sell_to_fund", "lapse"]]
-    #: What becomes of the name by what is decided, at its theoretical price ex rights or ex dividend; empty where nothing is, or where the subscription price is unknown.
+    #: Result of each choice at the theoretical price ex rights or ex dividend; empty if there is no choice or the subscription price is unknown.
     choices: t.Sequence[ActionChoice]
     #: Close of the name before, in its currency; of a coming one on as_of.
     price_before: t.Optional[float]
     #: At the close before; of a coming one on as_of.
     weight_before: float
-    #: At the close of its session; pro forma at prices that move by the action alone.
+    #: At the close of its session; pro forma at prices that change only by the action.
     weight_after: t.Optional[float]
     #: Index shares: weight times level over price.
     shares_before: float
@@ -4223,7 +4223,7 @@ class IndexAction(t.TypedDict):
     shares_after: t.Optional[float]
     #: Divisor of the index at the close before, of a coming one on as_of; null of a strategy.
     divisor_before: t.Optional[float]
-    #: The same behind it and all else of its session, at the close of the ex-date; pro forma at the close of as_of, from which the divisor that comes differs by what prices do until then. Null where it cannot be told yet.
+    #: Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known.
     divisor_after: t.Optional[float]
     #: Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null.
     proceeds: t.Optional[float]
@@ -4374,7 +4374,7 @@ class IndexExplanationWeighting(t.TypedDict):
     type: str
     #: The formula of the raw weight.
     formula: str
-    #: What the formula is filled with.
+    #: Values of the formula.
     parts: t.Mapping[str, t.Optional[t.Union[str, float, bool]]]
     #: Raw weight.
     raw: float
@@ -4392,7 +4392,7 @@ class IndexExplanationCappingRounds(t.TypedDict):
 
 
 class IndexExplanationCapping(t.TypedDict):
-    #: Largest weight of a name; null without one.
+    #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
     #: Least weight of a name.
     floor: float
@@ -4626,7 +4626,7 @@ class JobRetriesRefused(t.TypedDict):
 
 
 class JobRetries(t.TypedDict):
-    #: Jobs that were queued anew, the newest first.
+    #: Jobs that were queued again, the newest first.
     retried: t.Sequence[str]
     #: Failed jobs that were not, with the reason.
     refused: t.Sequence[JobRetriesRefused]
@@ -4707,7 +4707,7 @@ class LaneHealth(t.TypedDict):
 class LevelsView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -4958,7 +4958,7 @@ class LimitsRequest(t.TypedDict):
 class LimitsView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -5320,9 +5320,9 @@ class _MappingQuestion(t.TypedDict):
     field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "thousands", "units", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
     #: What the data does not say.
     question: str
-    #: What is taken unless it is answered.
+    #: Value used without an answer.
     taken: t.Optional[str]
-    #: What else it may be, as far as that is known.
+    #: Other known possibilities.
     others: t.Sequence[str]
     #: Whether the answer is needed before the data is read.
     required: bool
@@ -5527,7 +5527,7 @@ class MethodologyTemplateDetail(t.TypedDict):
     style: str
     #: The public document that is followed.
     source: TemplateSource
-    #: Columns, series and universes that it reads beside closes.
+    #: Columns, series and universes that it reads in addition to closes.
     needs: t.Sequence[TemplateNeed]
     #: Whether the served store has all that it reads; null where none is served.
     can_run: t.Optional[bool]
@@ -5557,7 +5557,7 @@ class MethodologyTemplateSummary(t.TypedDict):
     style: str
     #: The public document that is followed.
     source: TemplateSource
-    #: Columns, series and universes that it reads beside closes.
+    #: Columns, series and universes that it reads in addition to closes.
     needs: t.Sequence[TemplateNeed]
     #: Whether the served store has all that it reads; null where none is served.
     can_run: t.Optional[bool]
@@ -5701,9 +5701,9 @@ class MomentumFilterRule(_MomentumFilterRule, total=False):
 class NameSolve(t.TypedDict):
     """Where the solver left the name: at rest between the forces on it, or held by a bound."""
 
-    #: Every row the name stands in, binding or not, in row order, lower before upper.
+    #: Every constraint of the security, binding or not, in row order, lower before upper.
     rows: t.Sequence[SolvedRow]
-    #: Least weight the name could have, choices of names included; null for none.
+    #: Minimum feasible weight of the security, including selection constraints; null for none.
     lower: t.Optional[float]
     #: Largest weight likewise; null for none.
     upper: t.Optional[float]
@@ -6076,7 +6076,7 @@ class OverlayTypes(t.TypedDict):
 class _OverviewView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -6103,7 +6103,7 @@ class _OverviewView(t.TypedDict):
 class OverviewView(_OverviewView, total=False):
     #: Long, short, gross and net exposure of the last rebalance; absent without a short position.
     exposure: ExposurePayload
-    #: How the run went beside the index that a derived index was made from. Absent from other runs, and from those of earlier versions.
+    #: Comparison of a derived index with its parent. Absent for other runs and those of earlier versions.
     parent: ParentPayload
     #: Return that the levels have: total on prices that include dividends, whatever the treatment asks for. Absent from runs of earlier versions.
     return_variant: t.Literal["price", "total", "net"]
@@ -6141,7 +6141,7 @@ class PackHolding(_PackHolding, total=False):
 
 
 class PackReconciliation(t.TypedDict):
-    """The orders of the announcement beside those of as_of, for the same holdings: what prices have moved since. Null before the announcement and on it."""
+    """Orders of the announcement compared with those of as_of for the same holdings: the effect of prices since then. Null until the announcement."""
 
     #: Session of the announcement, whose closes price its orders.
     announced: str
@@ -6246,7 +6246,7 @@ class ParentPayload(_ParentPayload, total=False):
 class PerformanceView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -6268,9 +6268,9 @@ class PerformanceView(t.TypedDict):
     level: SeriesPayload
     #: The tracked index in its own return, 100 at the first date.
     index_level: SeriesPayload
-    #: Benchmark of the run; null without one.
+    #: Benchmark of the run; null if there is none.
     benchmark: t.Optional[str]
-    #: Return of the benchmark, raw for levels taken as they stand; null without one, and of runs of earlier versions.
+    #: Return of the benchmark, raw for levels taken as they stand; null if there is none, and of runs of earlier versions.
     benchmark_variant: t.Optional[t.Literal["price", "total", "net", "raw"]]
     #: The benchmark, 100 at the first date that both have in the window; null where they have none.
     benchmark_level: t.Optional[SeriesPayload]
@@ -6415,7 +6415,7 @@ class PreviewConstraint(t.TypedDict):
     slack: float
     #: What the figure counts.
     unit: t.Literal["fraction", "count", "value"]
-    #: Change of the parameter behind this side where the row gave way by its priority; null where it holds as stated.
+    #: Change of the bound if the constraint was relaxed by its priority; null if it is satisfied as stated.
     relaxed_by: t.Optional[float]
 
 
@@ -6468,7 +6468,7 @@ class PreviewRequest(t.TypedDict, total=False):
     as_of: t.Optional[Date]
     #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
-    #: Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served; the definition as it is stored unless given.
+    #: Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served. Default: the definition as it is stored.
     run_id: str
 
 
@@ -6612,7 +6612,7 @@ class PrincipalView(t.TypedDict):
 
 
 class PublicHealth(t.TypedDict):
-    """What a service with keys says of itself without a key."""
+    """Response of a service with keys to a request without a key."""
 
     status: t.Literal["live"]
     #: The running engine version.
@@ -6696,15 +6696,15 @@ class PublicationEntry(t.TypedDict):
 
 
 class PublishRequest(t.TypedDict, total=False):
-    #: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+    #: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
     run_id: str
-    #: Last date to publish; that of the run unless given. Refused where a session up to it is not in the run.
+    #: Last date to publish. Default: that of the run. Refused if the run lacks a session up to it.
     through: Date
     #: Whether closes that differ are published again.
     restate: bool
     #: Why, for the log; a restatement needs one.
     reason: str
-    #: Whether closes on which names of the index have no bar are published; their entries say so.
+    #: Publish closes for which constituents have no bar; their entries record it.
     allow_partial: bool
 
 
@@ -6829,7 +6829,7 @@ class Readiness(t.TypedDict):
 class RebalanceList(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -6858,7 +6858,7 @@ class RebalancePack(t.TypedDict):
     index_version: t.Optional[int]
     #: The date of the request; null when omitted.
     requested_as_of: t.Optional[str]
-    #: Session whose close prices the orders: the latest with data up to the date asked for; another than that is told in the findings.
+    #: Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session.
     as_of: str
     #: Effective date of the rebalance on or after it; null where the calendar has none.
     effective: t.Optional[str]
@@ -6872,7 +6872,7 @@ class RebalancePack(t.TypedDict):
     days_to_trade: DaysToTrade
     #: Share of the value held by all accounts before their orders that is sold within some days; empty where they hold nothing.
     liquidation: t.Sequence[RebalancePackLiquidation]
-    #: AUM whose full purchase takes at most so many days for every name; null where a name has no volume.
+    #: Largest AUM that can be invested within this number of days; null if a security has no volume.
     capacity: t.Sequence[RebalancePackCapacity]
     #: What has changed since the announcement; null before it and on it.
     reconciliation: t.Optional[PackReconciliation]
@@ -6929,7 +6929,7 @@ class RebalanceRow(t.TypedDict):
     added: int
     #: Names held just before and no more.
     removed: int
-    #: Largest weight of a name; null without one.
+    #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
     #: Names held at the cap.
     capped: int
@@ -7048,7 +7048,7 @@ class RebalanceSpecInput(t.TypedDict, total=False):
 class RebalanceView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -7078,7 +7078,7 @@ class RebalanceView(t.TypedDict):
     added: int
     #: Names held just before and no more.
     removed: int
-    #: Largest weight of a name; null without one.
+    #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
     #: Names held at the cap.
     capped: int
@@ -7115,7 +7115,7 @@ class RebalancedName(t.TypedDict):
     capped: bool
     #: Money bought, negative for a sale; null where the run does not store it, 0 without a trade.
     trade: t.Optional[float]
-    #: Price of the trade; null without one.
+    #: Price of the trade; null if there is none.
     price: t.Optional[float]
 
 
@@ -7124,7 +7124,7 @@ class ReceivedShares(t.TypedDict):
     identifier: str
     #: Shares for one held before.
     ratio: float
-    #: Beside what was held of that name.
+    #: In addition to the previous holding of that security.
     weight: float
 
 
@@ -7172,7 +7172,7 @@ class ReconciliationCheck(t.TypedDict):
 class ReconciliationView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -7245,7 +7245,7 @@ class RefreshRequest(t.TypedDict, total=False):
     until: t.Optional[Date]
     #: Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split.
     full: bool
-    #: Report what the refresh would change; nothing is stored or served.
+    #: Report the changes of a refresh without storing or serving them.
     dry_run: bool
     #: Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet.
     fail_on: t.Union[FindingCode, t.Sequence[FindingCode]]
@@ -7528,7 +7528,7 @@ class RenderResult(t.TypedDict):
 
 
 class _RepairRequest(t.TypedDict):
-    #: Ids of the doubts whose repairs to apply.
+    #: Ids of the data warnings whose repairs are applied.
     doubts: t.Sequence[str]
 
 
@@ -7844,7 +7844,7 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
 class RiskDecomposition(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: Share of each factor in the factor variance; may be negative.
     contributions: t.Mapping[str, float]
@@ -8307,7 +8307,7 @@ class RollResponse(t.TypedDict):
 class RollingRiskView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -8408,7 +8408,7 @@ class RunSummaryCollection(t.TypedDict):
 class RunSummaryRow(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -8484,7 +8484,7 @@ class RunsDifferenceData(t.TypedDict):
     first: t.Sequence[DataCell]
     #: Rows that only one content has, or has otherwise; null as `cells`.
     rows: t.Optional[RunsDifferenceDataRows]
-    #: Bars of sessions after the last one of the first version; null without any.
+    #: Bars of sessions after the last one of the first version; null if there are none.
     appended: t.Optional[RunsDifferenceDataAppended]
     #: Stores that the runs were made on; null of a run stored before they were named.
     stores: RunsDifferenceDataStores
@@ -8684,7 +8684,7 @@ ScenarioResult = t.TypedDict("ScenarioResult", {
 class ScenariosView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -8801,7 +8801,7 @@ class SeriesPayload(t.TypedDict):
     index: t.Sequence[str]
     #: One value per date.
     data: t.Sequence[t.Optional[float]]
-    #: What the series is.
+    #: Content of the series.
     name: t.Optional[str]
 
 
@@ -8960,7 +8960,7 @@ class SmallGroup(t.TypedDict):
 class SolvedRow(t.TypedDict):
     """One side of a constraint row that the name stands in."""
 
-    #: The client's row id; empty without one.
+    #: The client's row id; empty if there is none.
     id: str
     #: Position of the row; null for an implicit one.
     index: t.Optional[int]
@@ -8997,7 +8997,7 @@ class StaleFillPayload(t.TypedDict):
     identifier: str
     #: Day of the price it was traded at.
     last_bar: str
-    #: Sessions of its own exchange since that day.
+    #: Sessions of its exchange since that day.
     sessions_old: int
 
 
@@ -9401,7 +9401,7 @@ class SweepSelection(t.TypedDict):
     observations: int
     #: Variance of the Sharpe ratios of the trials.
     sharpe_variance: float
-    #: What the best of as many trials with a true Sharpe ratio of zero is expected to show.
+    #: Expected Sharpe ratio of the best of this many trials if every true ratio is zero.
     expected_maximum_sharpe_ratio: float
     #: Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.
     deflated_sharpe_ratio: t.Optional[float]
@@ -10161,7 +10161,7 @@ class ValidatedFamily(t.TypedDict):
     family: t.Literal["equal_weight", "index", "random", "active", "eigenportfolio"]
     #: Portfolios of the family.
     portfolios: int
-    #: Share of them whose bias lies in its band; 0.95 where forecasts are right.
+    #: Share of portfolios with a bias within the band; 0.95 for unbiased forecasts.
     share_in_band: float
     #: Standard deviation of outcomes, each over its forecast: above 1 risk was underestimated.
     bias: float
@@ -10192,7 +10192,7 @@ class ValidatedPortfolio(t.TypedDict):
     bias_low: float
     #: Upper end of that band.
     bias_high: float
-    #: Whether the bias lies in the band.
+    #: True if the bias is within the band.
     in_band: bool
     #: Root mean square of the forecasts, annualised.
     forecast_volatility: float
@@ -10221,9 +10221,9 @@ class ValueNode(_ValueNode, total=False):
 
 
 class VersionDifferenceSentences(t.TypedDict):
-    #: Said of the one alone.
+    #: Sentences of the first version only.
     removed: t.Sequence[str]
-    #: Said of the other alone.
+    #: Sentences of the second version only.
     added: t.Sequence[str]
 
 
@@ -10527,7 +10527,7 @@ class WeightingSpecInput(_WeightingSpecInput, total=False):
 class _WeightsView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
-    #: Null while what is stored is what a run of the same request would give now.
+    #: Null while the stored run equals a run of the same request made now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -10537,7 +10537,7 @@ class _WeightsView(t.TypedDict):
     as_of: str
     #: The rebalance in force.
     rebalance_date: str
-    #: Largest weight of a name; null without one.
+    #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
     #: Weights by name.
     weights: t.Sequence[ConstituentRow]
@@ -10605,7 +10605,7 @@ class _WhatIfSide(t.TypedDict):
     effective_assets: float
     #: Securities with a position, long or short.
     gross_constituents: int
-    #: Largest weight of a name; null without one.
+    #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
     #: Weight moved off capped names.
     cap_redistributed: float

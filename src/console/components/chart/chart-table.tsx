@@ -9,7 +9,7 @@ interface ChartTableProps {
   readonly unit: Unit;
 }
 
-/** Rows that tell the shape of a chart to those who do not see it; the arrows of the keyboard tell every value. */
+/** Rows that describe the shape of a chart to screen readers; the arrow keys read every value. */
 const ROWS_MAX = 25;
 
 export function ChartTable({ label, dates, lines, from, to, unit }: ChartTableProps) {

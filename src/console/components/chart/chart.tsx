@@ -9,7 +9,7 @@ import { NUMBER, secondsOf, textAt, within, type Line, type Mark, type Range, ty
 import './chart.css';
 
 export interface ChartProps {
-  /** What the chart shows, for those who do not see it. */
+  /** Description of the chart for screen readers. */
   readonly label: string;
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
@@ -22,7 +22,7 @@ export interface ChartProps {
   readonly onRange?: (range: Range | null) => void;
   readonly marks?: readonly Mark[];
   readonly sync?: string;
-  /** Numbers with two decimals unless given. */
+  /** Default: numbers with two decimals. */
   readonly unit?: Unit;
 }
 
@@ -105,7 +105,7 @@ export function Chart(props: ChartProps) {
         tabIndex={0}
         role="application"
         aria-roledescription="chart"
-        aria-label={`${label}. Arrow keys read values${onRange === undefined ? '' : ', with shift they select a range that Enter takes'}.`}
+        aria-label={`${label}. Arrow keys read values${onRange === undefined ? '' : '; with Shift they select a range, and Enter applies it'}.`}
         style={{ minHeight: `${height}px` }}
         onKeyDown={onKeyDown}
         onDblClick={() => onRange?.(null)}

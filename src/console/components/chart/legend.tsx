@@ -8,7 +8,7 @@ interface LegendProps {
   readonly mark: Mark | undefined;
 }
 
-/** What each colour is, with its value at the cursor. */
+/** The meaning of each colour, with its value at the cursor. */
 export function Legend({ date, at, lines, unit, mark }: LegendProps) {
   return (
     <figcaption class="legend">

@@ -18,7 +18,7 @@ export interface PlotOptions {
   readonly height: number;
   readonly isLog: boolean;
   readonly isStacked: boolean;
-  /** Whether zero is always in sight. */
+  /** True if zero is always visible. */
   readonly hasZero: boolean;
   readonly marks: readonly Mark[];
   /** Charts of one name have one cursor. */
@@ -32,7 +32,7 @@ export interface PlotOptions {
 export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
   const started = performance.now();
   const { dates, lines, isStacked } = options;
-  // What is drawn last lies on top: the first line, and of stacked grounds the lowest, so that each leaves its own part in sight.
+  // The last item drawn is on top: the first line, and the lowest of stacked areas, so that each keeps its own part visible.
   const drawn = (isStacked ? stacked(lines) : lines).toReversed();
   const data = [dates.map(secondsOf), ...drawn.map(({ values }) => [...values])] as uPlot.AlignedData;
   const style = getComputedStyle(document.documentElement);
@@ -111,7 +111,7 @@ function axesOf({ unit, isLog }: PlotOptions, style: Style): uPlot.Axis[] {
 
 const MONTH = 28 * 86_400;
 
-/** A year, a month or a day, as far as the step of the axis tells them apart. */
+/** A year, a month or a day, depending on the step of the axis. */
 function dayText(seconds: number, step: number): string {
   const date = dateOf(seconds);
   return step >= 12 * MONTH ? date.slice(0, 4) : step >= MONTH ? date.slice(0, 7) : date;
@@ -155,7 +155,7 @@ function reportRange(plot: uPlot, { onRange }: PlotOptions): void {
   if (width > 0) plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
 }
 
-/** Moves the range along with the pointer while the shift key is held, and tells it at the end. */
+/** Moves the range along with the pointer while the shift key is held, and reports it at the end. */
 function enablePan(plot: uPlot, { dates, onRange }: PlotOptions): void {
   const first = secondsOf(dates[0] ?? '1970-01-01');
   const last = secondsOf(dates.at(-1) ?? '1970-01-01');

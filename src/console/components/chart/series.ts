@@ -8,7 +8,7 @@ export interface Line {
   /** Number of its colour, from 1. */
   readonly colour: number;
   readonly isDashed?: boolean;
-  /** Whether the ground below it is filled. */
+  /** True if the area below it is filled. */
   readonly isFilled?: boolean;
 }
 
@@ -44,13 +44,13 @@ export function stacked(lines: readonly Line[]): readonly Line[] {
   }));
 }
 
-/** Positions of at most so many dates, evenly spread, the first and the last among them. */
+/** Positions of up to a number of dates, evenly spread, including the first and the last. */
 export function spread(length: number, most: number): readonly number[] {
   if (length <= most) return Array.from({ length }, (_, t) => t);
   return Array.from({ length: most }, (_, k) => Math.round((k * (length - 1)) / (most - 1)));
 }
 
-/** First and last position within a range; the whole without one. */
+/** First and last position within a range. Default: the whole series. */
 export function within(dates: readonly string[], range: Range | null): readonly [number, number] {
   if (range === null || dates.length === 0) return [0, dates.length - 1];
   const first = dates.findIndex((date) => date >= range.from);
@@ -58,7 +58,7 @@ export function within(dates: readonly string[], range: Range | null): readonly 
   return first < 0 || last < first ? [0, dates.length - 1] : [first, last];
 }
 
-/** What the values of a chart are: fractions written as percent, or numbers as they are; with so many decimals. */
+/** Format of the values of a chart: fractions written as percent, or plain numbers, with a number of decimals. */
 export interface Unit {
   readonly of: 'percent' | 'number';
   readonly digits: number;

@@ -9,7 +9,7 @@ import './conflict.css';
 
 /** Somebody saved another version since this one was opened. */
 export interface Clash {
-  /** What this draft began with. */
+  /** The document from which this draft began. */
   readonly base: JsonObject;
   readonly theirs: JsonObject;
   readonly etag: string | null;
@@ -23,7 +23,7 @@ interface ConflictProps {
   onResolve(document: JsonObject): void;
 }
 
-/** Field by field what it was, what stands in the draft and what they saved, with a choice for each. */
+/** For each field: the original, the draft and the saved value, with a choice. */
 export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMine, onResolve }: ConflictProps) {
   const [chosen, setChosen] = useState<ReadonlyMap<string, Side>>(new Map());
   const fields = changedFields({ base, mine, theirs });
@@ -32,21 +32,19 @@ export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMi
   return (
     <Banner
       kind="warning"
-      title="Another version was saved since you opened this one. Nothing of yours is lost, and nothing is saved yet."
+      title="Someone else saved a version after you opened this one. Your changes are kept but not saved yet."
       action={
         <>
-          <Button onClick={onTakeTheirs}>Take theirs</Button>
-          <Button onClick={onKeepMine}>Save mine over it</Button>
+          <Button onClick={onTakeTheirs}>Use theirs</Button>
+          <Button onClick={onKeepMine}>Overwrite with mine</Button>
           <Button kind="main" disabled={document === null} onClick={() => document !== null && onResolve(document)}>
-            Save the choice
+            Save the selection
           </Button>
         </>
       }
     >
       <p class="quiet">
-        {open === 0
-          ? 'Each field takes the value that is marked.'
-          : `Both changed ${counted(open, 'field')}: choose a value.`}
+        {open === 0 ? 'Each field gets the selected value.' : `Both changed ${counted(open, 'field')}: choose a value.`}
       </p>
       <Fields
         fields={fields}
@@ -74,7 +72,7 @@ function Fields({ fields, document, chosen, onChoose }: FieldsProps) {
         <thead>
           <tr>
             <th scope="col">Field</th>
-            <th scope="col">It was</th>
+            <th scope="col">Original</th>
             <th scope="col" id={`${id}-mine`}>
               Yours
             </th>

@@ -10,7 +10,7 @@ import { fieldOf, isRead, type FieldSpec } from './field-spec.js';
 export interface AnyFieldProps {
   readonly spec: FieldSpec;
   readonly value: Json | undefined;
-  /** Of the whole document, or of this place alone. */
+  /** Findings of the whole document, or of this field only. */
   readonly findings: readonly Finding[];
   /** Where the value lies, as findings name it. */
   readonly path: Path;

@@ -71,7 +71,7 @@ const NODE: FieldSpec = {
 
 const FIRST: JsonObject = { node: 'comparison', comparison: 'ge' };
 
-/** What a node becomes of another kind: its operands stay where the new one has some. */
+/** A node converted to another kind; it keeps the operands that the new kind accepts. */
 function ofKind(value: JsonObject, node: string): JsonObject {
   const before = operandsOf(value);
   const operands = before.length > 0 ? before : [value];
@@ -160,7 +160,7 @@ function Operands({ node, path, onChange, ...shared }: OperandsProps) {
   const put = (next: readonly JsonObject[]) => onChange({ ...node, operands: next });
   if (node['node'] === 'not')
     return (
-      <div class="field-row" role="group" aria-label="What must fail">
+      <div class="field-row" role="group" aria-label="Condition that must be false">
         <Node
           {...shared}
           value={operands[0]}

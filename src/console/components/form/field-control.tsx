@@ -21,7 +21,7 @@ interface ControlProps {
   onChange(value: Json | undefined): void;
 }
 
-/** What is typed into, by the kind of a field. */
+/** The input control for each kind of field. */
 export function FieldControl(props: ControlProps) {
   const { spec, value, onChange, id, describedBy, isInvalid, isDisabled } = props;
   const common = {
@@ -97,7 +97,7 @@ const YesAndNo = () => (
 
 const BOOLEANS: Readonly<Record<string, boolean | undefined>> = { true: true, false: false };
 
-/** What is taken where nothing is chosen. */
+/** The value used when nothing is chosen. */
 function otherwiseText({ otherwise }: FieldSpec): string {
   if (otherwise === undefined || otherwise === null) return 'none';
   if (typeof otherwise === 'boolean') return otherwise ? 'yes, by default' : 'no, by default';
@@ -214,7 +214,7 @@ const PARSERS: Partial<Record<FieldSpec['kind'], (text: string) => Parsed>> = {
   node: parseNode,
 };
 
-/** What is no number goes to the service as it was typed: it says what is wrong with it. */
+/** Text that is not a number is sent as typed; the service reports the error. */
 const numberParser =
   ({ unit }: FieldSpec) =>
   (text: string): Parsed =>
@@ -276,7 +276,7 @@ function parseList(text: string): Parsed {
   return { value: items.length === 0 ? undefined : items };
 }
 
-/** Whole numbers; what is none goes to the service as it was typed. */
+/** Whole numbers; other text is sent as typed. */
 function parseIntegers(text: string): Parsed {
   const items = parseList(text)?.value as readonly string[] | undefined; // It reads texts.
   return { value: items?.map((item) => (/^-?\d+$/.test(item) ? Number(item) : item)) };

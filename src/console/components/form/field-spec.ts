@@ -29,7 +29,7 @@ export type FieldKind =
   | 'pairs'
   /** Names with a number each. */
   | 'numbers'
-  /** An object, or a list of objects, with members of their own. */
+  /** An object, or a list of objects, with its own members. */
   | 'object'
   | 'rows'
   /** A condition on datapoints: a tree of comparisons. */
@@ -45,14 +45,14 @@ export interface FieldSpec {
   readonly label: string;
   readonly kind: FieldKind;
   readonly isRequired?: boolean;
-  /** What is taken without a value. */
+  /** The value used when none is given. */
   readonly otherwise?: unknown;
   readonly choices?: readonly string[];
   /** Words for its choices, where they are no words themselves. */
   readonly words?: Readonly<Record<string, string>>;
-  /** Whether its choices are numbers, or a formula may be one. */
+  /** True if its choices are numbers, or if a formula may be a number. */
   readonly isNumeric?: boolean;
-  /** What may be typed, besides anything else. */
+  /** Suggestions; other text is accepted, too. */
   readonly suggestions?: readonly string[];
   readonly help?: string | null;
   readonly unit?: string | null;
@@ -62,11 +62,11 @@ export interface FieldSpec {
   readonly members?: readonly MemberSpec[];
   /** Of a formula, where it is no number. */
   readonly expects?: 'condition';
-  /** Whether it has a line of its own. */
+  /** True if it takes a full line. */
   readonly isWide?: boolean;
 }
 
-/** What the catalogues say of a parameter, as a field. */
+/** A field made from a catalogue parameter. */
 export function fieldOf(parameter: MemberSpec & Partial<Pick<ParameterSpec, 'fields'>>): FieldSpec {
   const { name, label, required, choices, help, default: otherwise, fields: members = null } = parameter;
   const [words = '', unit = null] = (help ?? '').split(/(?:^| )Unit: /);
@@ -86,7 +86,7 @@ export function fieldOf(parameter: MemberSpec & Partial<Pick<ParameterSpec, 'fie
   };
 }
 
-/** Whether a parameter is read beside the values of others, defaults included. */
+/** True if a parameter applies given the values of the others, defaults included. */
 export function isRead({ when }: MemberSpec, others: readonly MemberSpec[], value: Json | undefined): boolean {
   const read = (name: string) =>
     valueAt(value, [name]) ?? others.find((other) => other.name === name)?.default ?? undefined;
@@ -95,7 +95,7 @@ export function isRead({ when }: MemberSpec, others: readonly MemberSpec[], valu
   );
 }
 
-/** An object without the members that are not read beside its others: those of another kind of a union. */
+/** An object without the members that do not apply given its others: those of another kind of a union. */
 export function withoutUnread(members: readonly MemberSpec[], value: Json): Json {
   const unread = isObject(value)
     ? members.filter(({ name }) => name in value).filter((m) => !isRead(m, members, value))

@@ -14,9 +14,9 @@ import './form.css';
 interface FieldProps {
   readonly spec: FieldSpec;
   readonly value: Json | undefined;
-  /** What the service says about it. */
+  /** Finding of the service about the field. */
   readonly findings: readonly Finding[];
-  /** What is not certain of it. */
+  /** Uncertainty about the field. */
   readonly notes?: readonly string[];
   /** Names of datapoints that may be typed. */
   readonly datapoints?: readonly string[];
@@ -46,7 +46,7 @@ export function Field({
       <label for={id}>
         {label}
         {isRequired && (
-          <span class="field-required" title="must be given">
+          <span class="field-required" title="required">
             {' '}
             *
           </span>
@@ -99,7 +99,7 @@ export function Field({
 export const coded = (text: string) =>
   text.split('`').map((part, k) => (k % 2 === 1 ? <code key={k}>{part}</code> : part));
 
-/** Whether a unit has room beside the label. */
+/** True if a unit fits next to the label. */
 const isShort = (unit: string | null | undefined): unit is string => typeof unit === 'string' && unit.length <= 10;
 
 /** Fields side by side. */

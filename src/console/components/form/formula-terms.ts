@@ -1,7 +1,7 @@
 import type { DatapointRequest, FunctionSpec } from '#clients/typescript/divisor.js';
 import { createContext } from 'preact';
 
-/** What expressions of a form are read with: the definition around them, and the functions of the service. */
+/** Context of the expressions in a form: the definition around them, and the functions of the service. */
 export interface Terms {
   readonly functions: readonly FunctionSpec[];
   readonly request: Partial<Pick<DatapointRequest, 'datapoints' | 'universe' | 'calendar' | 'currency'>>;

@@ -50,7 +50,7 @@ export function NamedField({ members, ...props }: NamedFieldProps) {
         ))}
       </FieldGrid>
       <Button kind="bare" onClick={() => onChange(wordOf(value))}>
-        A name alone
+        Name only
       </Button>
     </fieldset>
   );

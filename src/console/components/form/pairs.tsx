@@ -9,7 +9,7 @@ interface PairsProps {
   readonly id: string;
   readonly label: string;
   readonly value: Json | undefined;
-  /** Whether what stands beside a name is a number. */
+  /** True if the value of a name is a number. */
   readonly isNumeric: boolean;
   readonly unit: string | null;
   readonly isInvalid: boolean;
@@ -17,7 +17,7 @@ interface PairsProps {
   onChange(value: Json | undefined): void;
 }
 
-/** Names, and what stands beside each. */
+/** Names with their values. */
 export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedBy, onChange }: PairsProps) {
   const objectOf = isNumeric ? numbersOf(unit) : textsOf;
   const written = JSON.stringify(value ?? {});
@@ -80,7 +80,7 @@ const pairsOf = (value: Json | undefined): readonly Pair[] =>
 
 const textsOf = (pairs: readonly Pair[]): Json => Object.fromEntries(pairs.filter(([name]) => name !== ''));
 
-/** What is no number goes to the service as it was typed: it says what is wrong with it. */
+/** Text that is not a number is sent as typed; the service reports the error. */
 const numbersOf =
   (unit: string | null) =>
   (pairs: readonly Pair[]): Json =>

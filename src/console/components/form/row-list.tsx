@@ -11,7 +11,7 @@ import { fieldOf } from './field-spec.js';
 import './row-list.css';
 
 interface RowListProps {
-  /** What a row is: `rule`, `constraint`. */
+  /** The noun for a row: `rule`, `constraint`. */
   readonly what: string;
   readonly rows: readonly JsonObject[];
   /** Classes that a row may be of. */

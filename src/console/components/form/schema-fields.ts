@@ -2,7 +2,7 @@ import { labelOf } from '../../words/labels.js';
 import { resolved, type Schema, type Schemas } from '../../state/schemas.js';
 import type { FieldKind, FieldSpec } from './field-spec.js';
 
-/** Characters of help that have room beside other fields. */
+/** Characters of help that fit next to other fields. */
 const HELP_MAX = 200;
 /** Texts longer than this are paragraphs. */
 const LINE_MAX = 1000;
@@ -10,12 +10,12 @@ const LINE_MAX = 1000;
 /**
  * The members of a schema as fields, in its order.
  * @param schema its name; `WindowScenario.window` is the member of one
- * @param names members to show, in this order; all unless given
+ * @param names members to show, in this order. Default: all
  */
 export function fieldsOf(schemas: Schemas, schema: string, names?: readonly string[]): readonly FieldSpec[] {
   const [root = '', ...members] = schema.split('.');
   const whole = schemas[root];
-  if (whole === undefined) throw new Error(`the service has no schema that is called ${root}`);
+  if (whole === undefined) throw new Error(`the service has no schema named ${root}`);
   const { properties = {}, required = [] } = members.reduce<Schema>(
     (within, member) => objectOf(schemas, within.properties?.[member] ?? {}),
     whole,
@@ -49,11 +49,11 @@ function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Memb
   };
 }
 
-/** What may be given, where that is one of a few. */
+/** The accepted values, if there are only a few. */
 const choicesOf = ({ enum: all, const: one, items }: Schema): readonly string[] | undefined =>
   all ?? items?.enum ?? (typeof one === 'string' ? [one] : undefined);
 
-/** What a member is where it is not null. */
+/** The schema of a member without null. */
 function valueOf(schemas: Schemas, own: Schema): Schema {
   const whole = resolved(schemas, own);
   const other = whole.anyOf?.filter(({ type }) => type !== 'null');

@@ -10,11 +10,11 @@ import { fieldsOf } from './schema-fields.js';
 interface SchemaFormProps {
   /** Name of the schema. */
   readonly schema: string;
-  /** Members to show, in this order; all unless given. */
+  /** Members to show, in this order. Default: all. */
   readonly names?: readonly string[];
   /** Members that are not shown. */
   readonly except?: readonly string[];
-  /** What of a member a form has its own way with. */
+  /** Properties of a member that a form overrides. */
   readonly changes?: Readonly<Record<string, Partial<FieldSpec>>>;
   readonly value: JsonObject;
   readonly findings?: readonly Finding[];

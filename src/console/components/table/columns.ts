@@ -7,14 +7,14 @@ export interface Column<R> {
   readonly help?: string;
   /** Least width in pixels. */
   readonly width: number;
-  /** Share of the width that is left over; none unless given. */
+  /** Share of the remaining width. Default: none. */
   readonly grow?: number;
-  /** 1 is shown always; the highest ones leave first where there is no room. 1 unless given. */
+  /** 1 is always shown; the highest are hidden first in narrow tables. Default: 1. */
   readonly priority?: number;
   readonly align?: 'right';
-  /** What the column is sorted by. */
+  /** The sort key of the column. */
   value(row: R): number | string | null;
-  /** What a cell shows; the value unless given. */
+  /** The content of a cell. Default: the value. */
   show?(row: R): ComponentChildren;
 }
 
@@ -24,7 +24,7 @@ interface NumericColumn<R, V extends number | null> extends Omit<Column<R>, 'ali
   write(value: V): ComponentChildren;
 }
 
-/** Numbers stand at the right, and are sorted by what is written. */
+/** Numbers are right-aligned, and sorted by their written value. */
 export const numeric = <R, V extends number | null = number | null>({
   of,
   write,
@@ -42,19 +42,19 @@ export interface Sort {
 }
 
 export interface TableProps<R> {
-  /** What the table is, for those who do not see it. */
+  /** Description of the table for screen readers. */
   readonly label: string;
   readonly columns: readonly Column<R>[];
   readonly rows: readonly R[];
   keyOf(row: R): string;
   /** Where a row leads to. */
   addressOf?(row: R): string;
-  /** What opens a row, where it does not lead elsewhere. */
+  /** Opens a row that is not a link. */
   onOpen?(row: R): void;
-  /** Name under which order and search stand in the address; they are forgotten without one. */
+  /** Name of order and search in the address. Default: they are not kept. */
   readonly name?: string;
   readonly sort?: Sort;
-  /** What is searched in a row; there is no search unless given. */
+  /** The searched text of a row. Default: no search. */
   searchIn?(row: R): string;
   /** Height in pixels above which the rows scroll. */
   readonly height?: number;
@@ -64,7 +64,7 @@ export interface TableProps<R> {
   readonly openKey?: string | null;
 }
 
-/** Columns with the currency beside the titles of those of money. */
+/** Columns whose money titles show the currency. */
 export const inCurrency = <R>(
   columns: readonly Column<R>[],
   money: readonly string[],

@@ -13,7 +13,7 @@ interface RowRestProps<R> {
   readonly label: string;
 }
 
-/** What one row has no room for: texts that are cut, and columns that are left away. */
+/** The part of a row that does not fit: truncated texts and hidden columns. */
 export function RowRest<R>({ rows, at, row, columns, fits, label }: RowRestProps<R>) {
   const [cut, setCut] = useState('');
   useLayoutEffect(() => {
@@ -31,7 +31,7 @@ export function RowRest<R>({ rows, at, row, columns, fits, label }: RowRestProps
   );
   if (rest.length === 0) return null;
   return (
-    <dl class="table-rest" aria-label={`More of a row of ${label}`}>
+    <dl class="table-rest" aria-label={`Details of a row of ${label}`}>
       {rest.map((column) => (
         <div key={column.id}>
           <dt>{column.title}</dt>

@@ -100,7 +100,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
       </div>
       {pickedAt < 0 && !isGrid && fits.length < columns.length && shown.length > 0 && (
         <p class="table-hint quiet">
-          A row that is chosen shows the rest of it here:{' '}
+          Select a row to see its other columns here:{' '}
           {columns
             .filter((column) => !fits.includes(column))
             .map(({ title }) => title)
@@ -145,7 +145,7 @@ function Cell<R>({ row, column, columns, isGrid }: CellProps<R>) {
   );
 }
 
-/** A text for which there is no room stands in full beside the pointer. */
+/** A truncated text is shown in full next to the pointer. */
 function tellWhole({ currentTarget: cell }: { readonly currentTarget: HTMLElement }): void {
   if (cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
   else cell.removeAttribute('title');

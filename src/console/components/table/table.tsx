@@ -8,7 +8,7 @@ import './table.css';
 
 /** Rows to sort, search and open, of which only those in sight are on the page. */
 export function Table<R>(props: TableProps<R>) {
-  const { label, columns, rows, name, sort: first, searchIn, empty = 'Nothing here.' } = props;
+  const { label, columns, rows, name, sort: first, searchIn, empty = 'No entries.' } = props;
   const [sort, setSort] = useKept(name && `${name}.sort`, first === undefined ? '' : sortText(first));
   const [typed, setTyped] = useKept(name && `${name}.q`, '');
   const order = parseSort(sort);
@@ -36,7 +36,7 @@ export function Table<R>(props: TableProps<R>) {
         </div>
       )}
       <TableBody {...props} shown={shown} order={order} onSort={(next) => setSort(sortText(next))} />
-      {shown.length === 0 && <p class="table-empty quiet">{rows.length === 0 ? empty : 'No row has these words.'}</p>}
+      {shown.length === 0 && <p class="table-empty quiet">{rows.length === 0 ? empty : 'No rows match the search.'}</p>}
     </div>
   );
 }

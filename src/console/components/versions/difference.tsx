@@ -21,11 +21,11 @@ interface DifferenceProps {
   readonly version: DocumentVersion;
   readonly newest: DocumentVersion;
   readonly all: readonly DocumentVersion[];
-  /** Called when what is stored is another version. */
+  /** Called when the stored version changed. */
   onRestored(): void;
 }
 
-/** What a version changed of another one, unless chosen that before it; the document as it was; the way back to it. */
+/** The changes from another version (default: the previous one), the document at that version, and the command to restore it. */
 export function Difference({ of, version: { version, note, action }, newest, all, onRestored }: DifferenceProps) {
   const earlier = all.find((one) => one.version < version);
   const against = all.find((one) => String(one.version) === parameter('against')) ?? earlier;
@@ -56,7 +56,7 @@ export function Difference({ of, version: { version, note, action }, newest, all
       >
         {note !== null && <p>{note}</p>}
         {against === undefined ? (
-          <p class="quiet">The first version that is kept.</p>
+          <p class="quiet">The oldest version that is kept.</p>
         ) : (
           <Answered resource={difference} what="the difference">
             {(found) => <Changes of={of} difference={found} />}
@@ -83,7 +83,7 @@ function Changes({ of, difference: { to, changes, sentences } }: ChangesProps) {
   const document = useResource(hasRows ? `version ${of.kind} ${of.id} ${to}` : null, (signal) =>
     readVersion(of, to, signal),
   );
-  if (changes.length === 0) return <p class="quiet">Nothing differs.</p>;
+  if (changes.length === 0) return <p class="quiet">No differences.</p>;
   return (
     <>
       {added.length + removed.length > 0 && (
@@ -123,33 +123,30 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
       const ifMatch = newest.action === 'deleted' ? undefined : newest.etag;
       const why = note === '' ? `Restored version ${version}` : `Restored version ${version}: ${note}`;
       await restoreVersion(of, { version, ifMatch, note: why });
-      say('good', `${of.id} is as version ${version} has it.`);
+      say('good', `${of.id} is restored to version ${version}.`);
       setParameters({ version: null, against: null });
       changed();
       onRestored();
     } catch (thrown) {
       if (troubleOf(thrown).code === 'PRECONDITION_FAILED') {
-        say('bad', 'Another version was written meanwhile: look at it first.');
+        say('bad', 'Someone saved another version in the meantime. Review it first.');
         onRestored();
       } else await attempt(() => Promise.reject(thrown));
     }
     setBusy(false);
   };
   return (
-    <Section
-      title={`Restore version ${version}`}
-      aside={`what it changes of version ${newest.version}, the present one`}
-    >
+    <Section title={`Restore version ${version}`} aside={`changes against version ${newest.version}, the current one`}>
       {newest.action === 'deleted' ? (
-        <p class="quiet">The document was deleted: all of it comes back.</p>
+        <p class="quiet">The document was deleted. Restoring brings back all of it.</p>
       ) : (
-        <Answered resource={difference} what="what would change">
+        <Answered resource={difference} what="the changes">
           {(found) => <Changes of={of} difference={found} />}
         </Answered>
       )}
       <div class="version-restore">
         <Field
-          spec={{ name: 'note', label: 'Why', kind: 'text', help: 'Stands beside the new version.' }}
+          spec={{ name: 'note', label: 'Reason', kind: 'text', help: 'Shown with the new version.' }}
           value={note}
           findings={[]}
           onChange={(value) => setNote(typeof value === 'string' ? value : '')}
@@ -169,7 +166,7 @@ function Document({ of, version }: { readonly of: Versioned; readonly version: n
   );
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>The document of version {version}</summary>
+      <summary>Document at version {version}</summary>
       {isOpen && (
         <Answered resource={document} what="the document">
           {(value) => <JsonDocument label={`Version ${version} as JSON`} value={value} />}

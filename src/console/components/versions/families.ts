@@ -64,7 +64,7 @@ export function readVersion(of: Versioned, version: number, signal: AbortSignal)
 
 interface Restoration {
   readonly version: number;
-  /** ETag of what is stored; undefined where nothing is. */
+  /** ETag of the stored document; undefined if there is none. */
   readonly ifMatch: string | undefined;
   readonly note: string;
 }

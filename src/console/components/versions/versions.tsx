@@ -58,7 +58,7 @@ function Listed({ of, list: { versions, total }, onReload }: ListedProps) {
         </p>
       )}
       {open === undefined ? (
-        <p class="quiet">Choose a version to see what it changed.</p>
+        <p class="quiet">Select a version to see its changes.</p>
       ) : (
         <Difference
           key={open.version}
@@ -86,7 +86,7 @@ const COLUMNS: readonly Column<DocumentVersion>[] = [
   },
   {
     id: 'action',
-    title: 'What',
+    title: 'Change',
     width: 92,
     value: ({ action }) => action,
     show: ({ action }) => <Badge kind={ACTIONS[action] ?? 'plain'}>{action}</Badge>,
@@ -95,7 +95,7 @@ const COLUMNS: readonly Column<DocumentVersion>[] = [
   { id: 'author', title: 'Who', width: 100, priority: 3, value: ({ author }) => author },
   {
     id: 'note',
-    title: 'Why',
+    title: 'Reason',
     width: 120,
     grow: 3,
     priority: 2,

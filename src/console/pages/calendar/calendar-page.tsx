@@ -21,7 +21,7 @@ import { count, counted } from '../../words/numbers.js';
 import { EVENT_KINDS, KINDS_OF_BADGES, type EventKind } from './event-kinds.js';
 import './calendar.css';
 
-/** What happens when, of every index: announcements, effective dates, expiries, holidays. */
+/** Events of every index by date: announcements, effective dates, expiries, holidays. */
 export function CalendarPage() {
   const kinds = EVENT_KINDS.filter((kind) => parameter('kinds')?.split(',').includes(kind));
   const index = parameter('index');
@@ -63,7 +63,7 @@ export function CalendarPage() {
                 `${date} ${kind} ${id ?? ''} ${calendar} ${summary}`
               }
               height={640}
-              empty="Nothing happens in these dates."
+              empty="No events in this range of dates."
             />
             {total > all.length && (
               <p class="quiet">
@@ -88,7 +88,7 @@ function Filters({ kinds, index, from }: FiltersProps) {
   return (
     <div class="calendar-filters">
       <Toggles
-        label="Kinds of events; all unless one is chosen"
+        label="Kinds of events (default: all)"
         values={EVENT_KINDS}
         chosen={kinds}
         onChoose={(next) => setParameters({ kinds: next.length === 0 ? null : next.join() })}
@@ -105,7 +105,7 @@ function Filters({ kinds, index, from }: FiltersProps) {
       />
       {from !== null && (
         <label class="select">
-          <span class="quiet">A year from</span>
+          <span class="quiet">One year from</span>
           <DateInput
             label="From"
             value={from}
@@ -128,12 +128,12 @@ interface SubscribeProps {
 const read = (query: { readonly kinds?: readonly EventKind[]; readonly index_ids?: readonly string[] }) =>
   service.value.download('listEvents', 'text/calendar', { query });
 
-/** The same as a calendar file, and its address for programs that follow one. */
+/** The events as a calendar file, and its address for calendar programs. */
 function Subscribe({ address, query }: SubscribeProps) {
   const copy = () =>
     attempt(async () => {
       await navigator.clipboard.writeText(location.origin + address);
-      say('good', 'The address of the calendar is copied: subscribe to it in a calendar program.');
+      say('good', 'The calendar address was copied. Subscribe to it in a calendar program.');
     });
   return (
     <>
@@ -186,7 +186,7 @@ const columnsOf = (exchanges: ReadonlyMap<string, string>): readonly Column<Even
   },
   {
     id: 'summary',
-    title: 'What',
+    title: 'Event',
     width: 200,
     grow: 3,
     priority: 2,

@@ -14,7 +14,7 @@ const NAMED_MAX = 3;
 
 type Event = EventsView['events'][number];
 
-/** What comes next of all indices. */
+/** The next events of all indices. */
 export function Coming() {
   const events = useResource('events coming', (signal) => service.value.call('listEvents', { signal }));
   const { data } = events;

@@ -26,14 +26,14 @@ import { count, decimal, percent } from '../../words/numbers.js';
 import '../designer/designer.css';
 import './compare.css';
 
-/** Runs compared at once: each has a colour of its own. */
+/** Maximum number of runs compared at once: each has its own colour. */
 const COMPARED_MAX = 11;
 
 /** Several runs side by side, on the dates that all of them have. */
 export function ComparePage() {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   return (
-    <Page title="Compare" subtitle="Portfolios after costs of runs side by side, on the dates that all of them have">
+    <Page title="Compare" subtitle="Compares runs after costs on their shared dates">
       <Answered resource={runs} what="the runs">
         {({ backtests }) => <Chosen ids={backtests.map(({ index_id: id }) => id)} />}
       </Answered>
@@ -51,7 +51,7 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
   const compared = chosen.filter((id) => id !== benchmark);
   const unknown = (asked?.split(',') ?? []).filter((id) => id !== '' && !ids.includes(id));
   if (ids.length === 0)
-    return <EmptyState title="Nothing to compare yet">An index or a strategy with a run is needed.</EmptyState>;
+    return <EmptyState title="Nothing to compare yet">Run an index or a strategy first.</EmptyState>;
   return (
     <>
       <Toggles
@@ -65,7 +65,7 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
       <Benchmark value={benchmark} />
       {unknown.length > 0 && <p class="quiet">There is no run of {unknown.join(', ')}.</p>}
       {compared.length + Number(benchmark !== null) < 2 || compared.length === 0 ? (
-        <p class="quiet">Choose two or more, or one and a benchmark.</p>
+        <p class="quiet">Choose two or more runs, or one run and a benchmark.</p>
       ) : (
         <Compared ids={compared} benchmark={benchmark} />
       )}
@@ -73,7 +73,7 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
   );
 }
 
-/** An index or a name of the market that is looked at beside the runs. */
+/** An index or a security shown in addition to the runs. */
 function Benchmark({ value }: { readonly value: string | null }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
@@ -84,7 +84,7 @@ function Benchmark({ value }: { readonly value: string | null }) {
           name: 'benchmark',
           label: 'Benchmark',
           kind: 'text',
-          help: 'An index, run from its definition, or a name or series of the served market.',
+          help: 'An index (computed from its definition), or a security or series of the served market.',
           suggestions: [
             ...(indices.data?.indices ?? []).map(({ id }) => id),
             ...(series.data?.series ?? []).map(({ identifier }) => identifier),
@@ -103,7 +103,7 @@ interface ComparedProps {
   readonly benchmark: string | null;
 }
 
-/** Both sides over one range of dates; all that they have in common without one. */
+/** The runs over one range of dates. Default: all shared dates. */
 const compare = ({ ids, benchmark }: ComparedProps, range: { readonly start?: string; readonly end?: string }) =>
   service.value.call('compareRuns', { query: { ids, ...(benchmark === null ? {} : { benchmark }), ...range } });
 
@@ -277,7 +277,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'variant',
     title: 'In',
-    help: 'Return and currency of its levels: others are not alike',
+    help: 'Return variant and currency of the levels',
     width: 150,
     priority: 2,
     value: ({ entry }) => kindOf(entry),
@@ -285,7 +285,7 @@ const COLUMNS: readonly Column<Row>[] = [
   numeric({
     id: 'total',
     title: 'Return',
-    help: 'Over the range, of the portfolio after costs; the line of an index on its own page is before them',
+    help: 'Return of the portfolio after costs over the range. The page of an index shows its line before costs.',
     width: 92,
     of: ({ entry }) => entry.total_return,
     write: signed,
@@ -325,7 +325,7 @@ const COLUMNS: readonly Column<Row>[] = [
   numeric({
     id: 'error',
     title: 'TE to own index',
-    help: 'Realised tracking error, annualised, to the index that the run follows; not to the benchmark or the others here',
+    help: 'Realised annualised tracking error to the index that the run follows, not to the benchmark chosen here',
     width: 124,
     priority: 5,
     of: ({ performance }) => performance?.metrics.tracking_error ?? null,

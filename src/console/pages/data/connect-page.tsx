@@ -19,10 +19,10 @@ import { elsewhere, StoreFields, useServed } from './store-fields.js';
 import './data.css';
 
 const FIELDS: readonly FieldSpec[] = [
-  { name: 'kind', label: 'What it is', kind: 'choice', choices: ['folder', 'database'], isRequired: true },
+  { name: 'kind', label: 'Type', kind: 'choice', choices: ['folder', 'database'], isRequired: true },
   {
     name: 'location',
-    label: 'Where it is',
+    label: 'Location',
     kind: 'text',
     isRequired: true,
     isWide: true,
@@ -30,7 +30,7 @@ const FIELDS: readonly FieldSpec[] = [
   },
 ];
 
-/** Findings about the names of tables: those of a table itself stand at its field, too. */
+/** Findings about table names; findings about one table are also shown at its field. */
 const isOfTables = ({ path }: Finding): boolean => path.startsWith('tables') || TABLES.some((table) => table === path);
 
 const FIRST: JsonObject = { kind: 'folder', location: '', name: '', adjustment: 'none' };
@@ -43,7 +43,7 @@ interface TableNamesProps {
   onChange(tables: JsonObject): void;
 }
 
-/** What the tables are called, where they are not called as the store calls them. */
+/** Names of the tables in the source, if they differ from the names of the store. */
 function TableNames({ value, found, findings, onChange }: TableNamesProps) {
   const names = isObject(value) ? value : {};
   const put = (table: string, name: Json | undefined) => {
@@ -52,11 +52,11 @@ function TableNames({ value, found, findings, onChange }: TableNamesProps) {
   };
   return (
     <fieldset class="field-group">
-      <legend>Tables under other names</legend>
+      <legend>Tables with other names</legend>
       <p class="field-help">
         {found.length === 0
-          ? 'Files or tables that are not called as here. What a database has is listed once it was looked into.'
-          : `The database has ${found.join(', ')}.`}
+          ? 'Enter the names of files or tables that differ from the names below. The tables of a database are listed after it has been read.'
+          : `Tables in the database: ${found.join(', ')}.`}
       </p>
       <FieldGrid>
         {TABLES.map((table) => (
@@ -105,12 +105,12 @@ export function ConnectPage() {
     <Page
       title="Connect"
       above={[{ address: '/console/data', text: 'Data' }]}
-      subtitle="Data stays where it is; it is read in full before it is registered"
+      subtitle="The data stays in its place. The service reads all of it before it registers the store."
     >
       {may('data') ? (
         <form
           class="form-card"
-          aria-label="Where the data is"
+          aria-label="Location of the data"
           onSubmit={(event) => {
             event.preventDefault();
             void send();

@@ -14,7 +14,7 @@ import { count } from '../../words/numbers.js';
 
 const NAMES: Unit = { of: 'number', digits: 0 };
 
-/** How many names have a price through time, and what rules can read. */
+/** How many names have a price through time, and available to rules. */
 export function Coverage({ store }: { readonly store: DataStore }) {
   const history = useResource(`coverage ${store.store_id} ${store.content_hash}`, (signal) =>
     service.value.call('getCoverageHistory', { signal }),
@@ -30,7 +30,7 @@ export function Coverage({ store }: { readonly store: DataStore }) {
       <Answered resource={fields} what="the fields">
         {({ fields: all, universes }) => (
           <>
-            <Section title="Fields" aside="what rules can read">
+            <Section title="Fields" aside="available to rules">
               <Table
                 label="fields"
                 name="fields"
@@ -56,18 +56,18 @@ export function Coverage({ store }: { readonly store: DataStore }) {
 function Through({ view: { dates, priced, expected } }: { readonly view: CoverageHistoryResponse }) {
   const lines = useMemo<readonly Line[]>(
     () => [
-      { id: 'priced', label: 'Names with a price', values: priced, colour: 1 },
-      { id: 'expected', label: 'Names that should have one', values: expected, colour: 2, isDashed: true },
+      { id: 'priced', label: 'Securities with a price', values: priced, colour: 1 },
+      { id: 'expected', label: 'Securities expected to have a price', values: expected, colour: 2, isDashed: true },
     ],
     [priced, expected],
   );
   const [start, end] = [dates[0], dates.at(-1)];
   if (start === undefined || end === undefined) return null;
   return (
-    <Section title="Names through time" aside="expected: between the first and the last price of a name">
+    <Section title="Securities through time" aside="expected: between the first and the last price of a security">
       <RangeBar start={start} end={end} />
       <Chart
-        label="Names with a price"
+        label="Securities with a price"
         dates={dates}
         lines={lines}
         height={260}

@@ -25,7 +25,7 @@ export function DataPage() {
   return (
     <Page
       title="Data"
-      subtitle="One store is served at a time; every computation reads the served one"
+      subtitle="One store is served at a time. Every computation reads the served store."
       actions={
         <>
           <LinkButton href="/console/watchlists">Watchlists</LinkButton>
@@ -33,7 +33,7 @@ export function DataPage() {
             <>
               {stores.data !== undefined && stores.data.active !== null && (
                 <ActionButton
-                  title={`${MARKET_WORDS} It is not served until you say so.`}
+                  title={`${MARKET_WORDS} It is not served until you activate it.`}
                   act={(onRefusal) => generateMarket(stores.data?.stores ?? [], { activate: false }, onRefusal)}
                 >
                   <Icon name="spark" /> Generate a market
@@ -97,7 +97,14 @@ const COLUMNS: readonly Column<DataStore>[] = [
     ),
   },
   { id: 'kind', title: 'Kind', width: 92, priority: 6, value: ({ kind }) => kind },
-  numeric({ id: 'names', title: 'Names', width: 76, priority: 3, of: ({ identifiers }) => identifiers, write: count }),
+  numeric({
+    id: 'names',
+    title: 'Securities',
+    width: 76,
+    priority: 3,
+    of: ({ identifiers }) => identifiers,
+    write: count,
+  }),
   { id: 'start', title: 'From', width: 96, priority: 5, value: ({ start }) => start },
   { id: 'end', title: 'To', width: 96, priority: 2, value: ({ end }) => end },
   numeric({

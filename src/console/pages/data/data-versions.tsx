@@ -32,7 +32,7 @@ export function DataVersions({ store: { store_id: id, active: isServed } }: { re
               openKey={open === undefined ? null : String(open.version)}
               onOpen={({ version }) => setParameters({ version: String(version) })}
               height={360}
-              empty="No content was served yet."
+              empty="No versions yet. A version is added when the store is served."
             />
             {total > versions.length && (
               <p class="quiet">
@@ -40,7 +40,7 @@ export function DataVersions({ store: { store_id: id, active: isServed } }: { re
               </p>
             )}
             {open === undefined ? (
-              <p class="quiet">Choose a version to see which values it changed.</p>
+              <p class="quiet">Select a version to see the values it changed.</p>
             ) : (
               <Difference id={id} version={open} isServed={isServed} />
             )}
@@ -57,7 +57,7 @@ interface DifferenceProps {
   readonly isServed: boolean;
 }
 
-/** What a version changed of the one before it. */
+/** The changes of a version against the previous one. */
 function Difference({ id, version: { version, note }, isServed }: DifferenceProps) {
   const isCompared = isServed && version > 1;
   const difference = useResource(isCompared ? `data difference ${id} ${version}` : null, (signal) =>
@@ -70,19 +70,22 @@ function Difference({ id, version: { version, note }, isServed }: DifferenceProp
   return (
     <Section title={`Version ${version}`} aside={version > 1 && `since version ${version - 1}`}>
       {note !== null && <p>{note}</p>}
-      {version === 1 && <p class="quiet">The first content: there is none before it.</p>}
-      {version > 1 && !isServed && <p class="quiet">Values are compared while the store is served.</p>}
+      {version === 1 && <p class="quiet">This is the first version.</p>}
+      {version > 1 && !isServed && <p class="quiet">Serve the store to compare values.</p>}
       <Answered resource={difference} what="the values that changed">
         {({ cells, changes, appended }) => (
           <>
             <p class="quiet">
-              {cells === 0 ? 'No value of earlier rows changed.' : `${counted(cells, 'value')} changed`}
-              {cells > changes.length && `, the first ${count(changes.length)} here`}
+              {cells === 0 ? 'No existing values changed.' : `${counted(cells, 'value')} changed`}
+              {cells > changes.length && `; the first ${count(changes.length)} are shown`}
               {appended !== null &&
                 ` Appended: ${counted(appended.sessions, 'session')}, ${appended.start} to ${appended.end}.`}
             </p>
             {changes.length > 0 && (
-              <WrittenTable label="Values that changed" heads={['Name', 'Date', 'Field', 'Before', 'After', 'Table']}>
+              <WrittenTable
+                label="Values that changed"
+                heads={['Security', 'Date', 'Field', 'Before', 'After', 'Table']}
+              >
                 {changes.map(({ table, identifier, date, field, before, after }) => (
                   <tr key={`${table} ${identifier} ${date} ${field}`}>
                     <th scope="row">{identifier}</th>
@@ -103,7 +106,15 @@ function Difference({ id, version: { version, note }, isServed }: DifferenceProp
 }
 
 const rows = (title: string, of: (version: Version) => number): Column<Version> =>
-  numeric({ id: title, title, help: 'Rows, against the version before', width: 84, priority: 4, of, write: count });
+  numeric({
+    id: title,
+    title,
+    help: 'Rows, compared with the previous version',
+    width: 84,
+    priority: 4,
+    of,
+    write: count,
+  });
 
 const COLUMNS: readonly Column<Version>[] = [
   {
@@ -114,7 +125,7 @@ const COLUMNS: readonly Column<Version>[] = [
     value: ({ version }) => version,
     show: ({ version }) => <strong>{version}</strong>,
   },
-  { id: 'source', title: 'Made by', width: 96, value: ({ source }) => source.replaceAll('_', ' ') },
+  { id: 'source', title: 'Created by', width: 96, value: ({ source }) => source.replaceAll('_', ' ') },
   { id: 'at', title: 'Served from', width: 172, value: (row) => row.known_at, show: (row) => moment(row.known_at) },
   rows('Added', (row) => row.rows_added),
   rows('Changed', (row) => row.rows_changed),
@@ -122,8 +133,8 @@ const COLUMNS: readonly Column<Version>[] = [
   { id: 'author', title: 'Who', width: 100, priority: 5, value: ({ author }) => author },
   {
     id: 'readable',
-    title: 'Can be had',
-    help: 'Whether runs and questions can be made on it again, as known on its day',
+    title: 'Available',
+    help: 'Runs and queries can use this version, as known on its date',
     width: 96,
     priority: 3,
     value: ({ readable }) => Number(readable),

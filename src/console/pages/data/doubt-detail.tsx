@@ -11,37 +11,37 @@ import { nameAddress } from '../../words/addresses.js';
 import { monthsBefore } from '../../words/dates.js';
 import { count, figure, percent } from '../../words/numbers.js';
 
-/** Months shown before the doubted day, and as many after it. */
+/** Months shown before and after the suspect day. */
 const AROUND_MONTHS = 4;
 
 type Written = (value: number) => string;
 
 const times: Written = (value) => `${figure(value)} times`;
 
-/** What evidence is called, and how its figure is written; prices stand as the store has them. */
+/** Labels and number formats of evidence; prices are shown as stored. */
 const EVIDENCE: Readonly<Record<string, readonly [label: string, written?: Written]>> = {
-  before: ['Close before'],
-  close: ['Close of the day'],
-  move: ['Move of the day', percent],
-  usual_move: ['Usual move of a day', percent],
-  other_move: ['Move on the other day', percent],
-  market_move: ['Move of the market', percent],
-  besides_market: ['Move besides the market', percent],
-  ratio: ['Ratio of the split'],
-  next_moves_over_usual: ['Moves after it, of the usual ones', times],
-  volume_over_usual: ['Volume, of the usual one', times],
-  back_at: ['Back at'],
-  back_on: ['Back on'],
+  before: ['Previous close'],
+  close: ['Close on the day'],
+  move: ['Return on the day', percent],
+  usual_move: ['Typical daily return', percent],
+  other_move: ['Return on the other day', percent],
+  market_move: ['Return of the market', percent],
+  besides_market: ['Return relative to the market', percent],
+  ratio: ['Split ratio'],
+  next_moves_over_usual: ['Later moves relative to typical moves', times],
+  volume_over_usual: ['Volume relative to typical volume', times],
+  back_at: ['Price after recovery'],
+  back_on: ['Date of recovery'],
   volume: ['Volume, shares', count],
-  same_as: ['The same as on'],
+  same_as: ['Identical to'],
   bars: ['Bars', count],
-  amount: ['Amount a share'],
-  other_amount: ['Other amount a share'],
+  amount: ['Amount per share'],
+  other_amount: ['Other amount per share'],
   other_date: ['Other date'],
-  yield: ['Yield of the dividend', percent],
-  due: ['Step that was due'],
+  yield: ['Dividend yield', percent],
+  due: ['Expected step'],
   step: ['Step of adjusted closes'],
-  unit: ['Factor between units'],
+  unit: ['Unit factor'],
 };
 
 function evidenceFact(name: string, value: number | string): readonly [string, string] {
@@ -57,7 +57,7 @@ interface DoubtDetailProps {
   onChoose(isIn: boolean): void;
 }
 
-/** One doubt: its sentence, the prices around it, its evidence, and the repair to take. */
+/** One data warning: its message, the prices around it, its evidence and the proposed repair. */
 export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailProps) {
   const { message, evidence, repair, confidence, identifier } = doubt;
   return (
@@ -66,9 +66,9 @@ export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailPro
       <DoubtChart doubt={doubt} store={store} />
       <Facts
         facts={[
-          ['Certain', percent(confidence, 0)],
+          ['Confidence', percent(confidence, 0)],
           ...Object.entries(evidence).map(([name, value]) => evidenceFact(name, value)),
-          ['Repair', repair === null ? 'the data does not say what is right' : repairText(repair)],
+          ['Repair', repair === null ? 'none: the data does not determine the correct value' : repairText(repair)],
         ]}
       />
       {repair !== null && may('data') && (
@@ -79,12 +79,12 @@ export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailPro
             checked={isChosen}
             onChange={(event) => onChoose(event.currentTarget.checked)}
           />
-          Take this repair
+          Apply this repair
         </label>
       )}
       {store.active && (
         <p>
-          <a href={nameAddress(identifier)}>All of {identifier}</a>
+          <a href={nameAddress(identifier)}>Everything for {identifier}</a>
         </p>
       )}
     </>
@@ -105,7 +105,7 @@ function DoubtChart({ doubt, store }: Pick<DoubtDetailProps, 'doubt' | 'store'>)
   return (
     <Answered
       resource={prices}
-      what={store.active ? `the prices of ${identifier}` : `the prices of ${identifier}, for which the store is read`}
+      what={store.active ? `the prices of ${identifier}` : `the prices of ${identifier} (the store is being read)`}
     >
       {(view) => <Prices view={view} date={date} repair={repair} />}
     </Answered>
@@ -129,7 +129,7 @@ function Prices({ view, date, repair }: PricesProps) {
       ? [stored]
       : [stored, { id: 'repaired', label: 'with the repair', values: mended, colour: 2, isDashed: true }];
   }, [view, repair]);
-  const marks = useMemo(() => [{ date, label: 'the doubted day', address: nameAddress(view.identifier) }], [date]);
+  const marks = useMemo(() => [{ date, label: 'the suspect day', address: nameAddress(view.identifier) }], [date]);
   return (
     <div class="doubt-chart">
       <Chart
@@ -143,7 +143,7 @@ function Prices({ view, date, repair }: PricesProps) {
   );
 }
 
-/** What is drawn of a repair of prices; null where it changes none. The service applies it, this is for the eye. */
+/** Preview of a price repair for the chart; null if it changes no prices. The service applies the repair. */
 function repaired(
   dates: readonly string[],
   values: readonly (number | null)[],

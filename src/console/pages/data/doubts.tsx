@@ -17,7 +17,7 @@ import { storeAddress } from '../../words/addresses.js';
 import { count, counted, percent } from '../../words/numbers.js';
 import { DoubtDetail, repairText } from './doubt-detail.js';
 
-/** What is probably wrong in a store, each with its evidence; chosen repairs are written into a new store. */
+/** Probable errors in a store, each with its evidence; selected repairs are written into a new store. */
 export function Doubts({ store }: { readonly store: DataStore }) {
   const id = store.store_id;
   const audit = useResource(
@@ -26,11 +26,11 @@ export function Doubts({ store }: { readonly store: DataStore }) {
     { follows: false },
   );
   return (
-    <Answered resource={audit} what="the doctor, who reads every price">
+    <Answered resource={audit} what="the audit, which reads every price">
       {({ doubts, total }) =>
         doubts.length === 0 ? (
-          <EmptyState title="Nothing to doubt">
-            No jump without a cause, no missing split, no repeated bar, no dividend of the wrong size was found.
+          <EmptyState title="No data warnings">
+            The audit found no unexplained jumps, missing splits, repeated bars or dividends of the wrong size.
           </EmptyState>
         ) : (
           <DoubtList store={store} doubts={doubts} total={total} />
@@ -65,11 +65,11 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
       <div class="doubt-bar">
         <p>
           {counted(total, 'doubt')}, {count(repairable.length)} with a repair
-          {total > doubts.length && `; the ${count(doubts.length)} most certain are shown`}
+          {total > doubts.length && `; the ${count(doubts.length)} with the highest confidence are shown`}
         </p>
         <p class="quiet">
-          A PRICE_JUMP among the findings is any move of a close by more than half; a doubt weighs it against the
-          market, the volume and the actions around it.
+          The finding PRICE_JUMP reports any close that moves by more than half. A data warning also considers the
+          market, the volume and corporate actions nearby.
         </p>
         {may('data') && repairable.length > 0 && (
           <div class="form-actions">
@@ -132,7 +132,7 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
     );
     setWriting(false);
     if (made === undefined) return;
-    say('good', `${made.store.name} is written with ${counted(chosen.length, 'repair')}.`);
+    say('good', `${made.store.name} was written with ${counted(chosen.length, 'repair')}.`);
     changed();
     go(storeAddress(made.store.store_id));
   };
@@ -140,7 +140,7 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
     <>
       <ActionButton kind="main" disabled={isWriting || chosen.length === 0} act={write}>
         {chosen.length === 0
-          ? 'Choose repairs'
+          ? 'Select repairs'
           : `Write a store with ${counted(chosen.length, 'repair')}${store.active ? ', and serve it' : ''}`}
       </ActionButton>
       {isWriting && <Wait what="the new store" />}
@@ -149,18 +149,18 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
 }
 
 const KINDS: Readonly<Record<DataDoubt['kind'], string>> = {
-  unexplained_jump: 'Jump without a cause',
+  unexplained_jump: 'Unexplained jump',
   missed_split: 'Missing split',
-  currency_flip: 'Other unit',
+  currency_flip: 'Wrong unit',
   duplicate_bar: 'Repeated bars',
-  stale_tail: 'Stale tail',
-  volume_without_trade: 'Volume without a price',
+  stale_tail: 'Stale prices at the end',
+  volume_without_trade: 'Volume without price',
   exchange_rate: 'Exchange rate of 0 or less',
   unknown_currency: 'Unknown currency',
   action_terms: 'Terms of a corporate action',
   dividend_size: 'Size of a dividend',
-  dividend_duplicate: 'Dividend twice',
-  dividend_not_adjusted: 'Dividend not in the prices',
+  dividend_duplicate: 'Duplicate dividend',
+  dividend_not_adjusted: 'Dividend not reflected in prices',
 };
 
 function columnsOf(
@@ -185,11 +185,11 @@ function columnsOf(
           />
         ),
     },
-    { id: 'name', title: 'Name', width: 120, grow: 1, value: ({ identifier }) => identifier },
+    { id: 'name', title: 'Security', width: 120, grow: 1, value: ({ identifier }) => identifier },
     { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
     {
       id: 'kind',
-      title: 'Doubt',
+      title: 'Warning',
       width: 176,
       priority: 2,
       value: ({ kind }) => KINDS[kind],
@@ -197,15 +197,15 @@ function columnsOf(
     },
     numeric({
       id: 'confidence',
-      title: 'Certain',
-      help: 'How certain the doctor is',
+      title: 'Confidence',
+      help: 'Confidence of the audit',
       width: 80,
       of: ({ confidence }) => confidence,
       write: (value) => percent(value, 0),
     }),
     {
       id: 'message',
-      title: 'What',
+      title: 'Description',
       width: 180,
       grow: 3,
       priority: 3,
@@ -221,7 +221,7 @@ function columnsOf(
       value: ({ repair }) => (repair === null ? null : repairText(repair)),
       show: ({ repair }) =>
         repair === null ? (
-          <span class="quiet">the data does not say</span>
+          <span class="quiet">none proposed</span>
         ) : (
           <span title={repairText(repair)}>{repairText(repair)}</span>
         ),

@@ -9,7 +9,7 @@ import './data.css';
 
 interface FileListProps {
   readonly files: readonly ImportFile[];
-  /** What the service said of them, each at the file it belongs to. */
+  /** Findings of the service, each at its file. */
   readonly findings: readonly Finding[];
   onChange(files: readonly ImportFile[]): void;
 }
@@ -26,9 +26,7 @@ export function FileList({ files, findings, onChange }: FileListProps) {
           <strong>{one.file.name}</strong>
           <span class="quiet number">{bytes(one.file.size)}</span>
           {one.table === null ? (
-            <span class="quiet">
-              its files or sheets are the tables that they are called like, and prices otherwise
-            </span>
+            <span class="quiet">each file or sheet is the table of its name; others are read as prices</span>
           ) : (
             <Select
               label={`Table of ${one.file.name}`}
@@ -37,11 +35,7 @@ export function FileList({ files, findings, onChange }: FileListProps) {
               onChoose={(table) => put(at, { ...one, table })}
             />
           )}
-          <Button
-            kind="bare"
-            aria-label={`Leave ${one.file.name} away`}
-            onClick={() => onChange(withoutFile(files, at))}
-          >
+          <Button kind="bare" aria-label={`Remove ${one.file.name}`} onClick={() => onChange(withoutFile(files, at))}>
             <Icon name="close" />
           </Button>
           <Said findings={about(at)} />
@@ -51,7 +45,7 @@ export function FileList({ files, findings, onChange }: FileListProps) {
   );
 }
 
-/** What was found in a file: the first of it, and how much more there is in the table below. */
+/** The first finding of a file, and the number of further findings in the table below. */
 function Said({ findings: [first, ...others] }: { readonly findings: readonly Finding[] }) {
   if (first === undefined) return null;
   const { row, column } = placeOf(first.path);

@@ -6,7 +6,7 @@ import { service } from '../../state/service.js';
 const MARKET = { store_id: 'market', name: 'Generated market', seed: 42, assets: 150, start: '2018-01-01' } as const;
 
 export const MARKET_WORDS =
-  'Some 150 companies, a few of which leave and others come, with prices, dividends, splits and yearly accounts since 2018. The same on every machine.';
+  'About 150 companies, with entries and exits, prices, dividends, splits and annual accounts since 2018. The result is the same on every machine.';
 
 /** Generates a market under an id that no store has yet. */
 export function generateMarket(

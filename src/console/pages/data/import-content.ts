@@ -7,7 +7,7 @@ export interface ImportContent {
   readonly content: string;
 }
 
-/** What the service is sent: the prices of Parquet, a workbook or an archive as it is, files of CSV or workbooks packed together. @param isMapped whether those of the market keep their names, which a mapping reads */
+/** The body of an import: a Parquet file of prices, a workbook or an archive unchanged; CSV files or several workbooks as one archive. @param isMapped true if files of the market keep their names for a mapping */
 export async function contentOf(files: readonly ImportFile[], isMapped: boolean): Promise<ImportContent> {
   const [first] = files;
   const market = files.find((one) => isParquet(one) && one.table === 'market');
@@ -30,7 +30,9 @@ function base64Of(blob: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.addEventListener('load', () => resolve(String(reader.result).replace(/^[^,]*,/, '')));
-    reader.addEventListener('error', () => reject(reader.error ?? new Error('The file cannot be read.')));
+    reader.addEventListener('error', () =>
+      reject(reader.error ?? new Error('The file cannot be read. Choose it again.')),
+    );
     reader.readAsDataURL(blob);
   });
 }

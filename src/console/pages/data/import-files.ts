@@ -17,7 +17,7 @@ export const isParquet = ({ file }: ImportFile): boolean => endingOf(file) === '
 
 const isWorkbook = ({ file }: ImportFile): boolean => endingOf(file) === '.xlsx';
 
-/** Whether files are workbooks of one table each: one alone has a table a sheet. */
+/** True if each file is a workbook of one table; a single workbook has one table per sheet. */
 const areWorkbooks = (files: readonly ImportFile[]): boolean => files.length > 1 && files.every(isWorkbook);
 
 /** The files as they would be imported; a file of one table is the table it is called like, and of the market where it is called otherwise. */
@@ -25,14 +25,14 @@ export function withFiles(before: readonly ImportFile[], added: readonly File[])
   return placed([...before, ...added.map((file) => ({ file, table: null }))], before.length);
 }
 
-/** The files without one of them. */
+/** The files except one. */
 export const withoutFile = (files: readonly ImportFile[], at: number): readonly ImportFile[] =>
   placed(
     files.filter((_, i) => i !== at),
     files.length,
   );
 
-/** Files with their tables: those from one on, and workbooks, which have one each among others and many alone. */
+/** Files with their tables. Among several files a workbook is one table; a single workbook has one table per sheet. */
 function placed(files: readonly ImportFile[], from: number): readonly ImportFile[] {
   const ofWorkbooks = areWorkbooks(files);
   return files.map((one, at) => {
@@ -47,25 +47,25 @@ function placed(files: readonly ImportFile[], from: number): readonly ImportFile
 /** Why the files cannot be imported together; null where they can. */
 export function troubleOfFiles(files: readonly ImportFile[], bytesMax: number): string | null {
   const odd = files.find(({ file }) => !['.csv', '.zip', '.xlsx', '.parquet'].includes(endingOf(file)));
-  if (odd !== undefined) return `${odd.file.name} is none of CSV, Parquet, zip and xlsx.`;
-  if (files.some(isParquet) && !files.every(isParquet)) return 'Files of Parquet come without others.';
+  if (odd !== undefined) return `${odd.file.name} has an unsupported format. Use CSV, Parquet, zip or xlsx.`;
+  if (files.some(isParquet) && !files.every(isParquet)) return 'Import Parquet files separately from other files.';
   if (files.filter((one) => isParquet(one) && one.table === 'market').length > 1)
-    return 'One file of Parquet holds the whole market: to read a folder of them, connect it.';
+    return 'One Parquet file must contain the whole market. To read a folder of Parquet files, connect the folder.';
   const whole = files.filter(({ table }) => table === null);
   if (whole.length > 0 && files.length > 1)
     return isWorkbook(whole[0]!)
-      ? `${whole[0]!.file.name} is a workbook: workbooks come without files of other kinds.`
-      : `${whole[0]!.file.name} holds every table: it comes alone.`;
+      ? `${whole[0]!.file.name} is a workbook. Import workbooks separately from other files.`
+      : `${whole[0]!.file.name} contains every table. Import it as the only file.`;
   const twice = TABLES.find((table) => table !== 'market' && files.filter((one) => one.table === table).length > 1);
-  if (twice !== undefined) return `Two files are ${twice}.`;
+  if (twice !== undefined) return `Two files are assigned to the table ${twice}.`;
   if (whole.length === 0 && files.length > 0 && !files.some(({ table }) => table === 'market'))
-    return 'One of the files has to be market: prices by identifier and date.';
+    return 'One file must be the market: prices by identifier and date.';
   // Base64 takes four characters for three bytes; workbooks are packed already.
   const packed = whole.length > 0 || areWorkbooks(files) ? files : [];
   const size = packed.reduce((sum, { file }) => sum + file.size, 0);
   if ((size * 4) / 3 <= bytesMax) return null;
   const what = packed.length === 1 ? `${packed[0]!.file.name} is` : `The ${packed.length} workbooks together are`;
-  return `${what} larger than the service takes in one request; connect ${packed.length === 1 ? 'its' : 'their'} folder instead.`;
+  return `${what} larger than the limit for one request. Connect ${packed.length === 1 ? 'its' : 'their'} folder instead.`;
 }
 
 /** A name for a store, from that of its file. */

@@ -34,11 +34,11 @@ import './data.css';
 
 const ON_EXISTS: FieldSpec = {
   name: 'on_exists',
-  label: 'If the id is taken',
+  label: 'If the id exists',
   kind: 'choice',
   choices: ['refuse', 'replace', 'append'],
   isRequired: true,
-  help: 'append adds to an imported store what it does not hold.',
+  help: 'append adds new rows to an imported store.',
 };
 
 const ABOVE = [{ address: '/console/data', text: 'Data' }];
@@ -72,17 +72,17 @@ export function ImportPage() {
   const hasSeveral = mapping === null && !isLooking && files.filter(({ table }) => table === 'market').length > 1;
   if (outcome !== null && outcome.result !== null) return <Imported result={outcome.result} />;
   const findings = outcome?.trouble?.findings ?? [];
-  // What reading the files as they would be imported found, before anybody asks for it.
+  // Findings of a trial read of the files before the import.
   const seen = inspected?.trouble?.findings ?? (checked.data ?? inspected?.result)?.findings ?? [];
   return (
-    <Page title="Import" above={ABOVE} subtitle="Everything is checked before anything is kept">
+    <Page title="Import" above={ABOVE} subtitle="All files are checked before anything is stored">
       {may('data') ? <DropArea onFiles={add} /> : <MayNot scope="data" what="import" />}
       {files.length > 0 && <FileList files={files} findings={outcome === null ? seen : findings} onChange={change} />}
       {trouble !== null && <Banner kind="warning" title={trouble} />}
       {hasSeveral && (
         <Banner
           kind="warning"
-          title="Several files are market: choose which table each is, or read them by a mapping."
+          title="Several files are assigned to market. Choose the table of each file, or use a mapping."
         />
       )}
       <Inspection
@@ -113,7 +113,7 @@ export function ImportPage() {
   );
 }
 
-/** What an import came to; it is told once, and its address leads to the store that it made. */
+/** The result of an import, shown once; its address leads to the new store. */
 function useOutcome() {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const imported = outcome === null ? parameter('imported') : null;
@@ -138,7 +138,7 @@ interface NewStoreProps {
   onSend(): Promise<void>;
 }
 
-/** What the store is called, and the button that makes it. */
+/** The name of the store, and the button that creates it. */
 function NewStore({ header, served, outcome, findings, unsure, isReady, onChange, onSend }: NewStoreProps) {
   const [isSending, setSending] = useState(false);
   return (
@@ -191,9 +191,8 @@ function DropArea({ onFiles }: { readonly onFiles: (files: readonly File[]) => v
       <Icon name="upload" />
       <h2>Drop files here</h2>
       <p>
-        CSV or Parquet files, workbooks, or a zip of either: prices, and what else there is of names, actions and
-        universes. <Template format="xlsx">Workbook to fill in</Template>,{' '}
-        <Template format="csv">the same as CSV</Template>
+        CSV or Parquet files, workbooks, or a zip archive: prices and, optionally, reference data, corporate actions and
+        universes. <Template format="xlsx">Workbook template</Template>, <Template format="csv">CSV templates</Template>
       </p>
       <input
         ref={input}
@@ -238,9 +237,9 @@ function Refused({ outcome: { trouble, isPartial = false } }: { readonly outcome
   return (
     <>
       <Banner kind="bad" title={trouble.message}>
-        {!isPartial && <p>Nothing was kept. Mend the files and drop them again.</p>}
+        {!isPartial && <p>Nothing was stored. Correct the files and drop them again.</p>}
       </Banner>
-      {findings.length > 0 && <FindingTable label="Problems of the files" findings={findings} />}
+      {findings.length > 0 && <FindingTable label="Problems in the files" findings={findings} />}
     </>
   );
 }
@@ -267,17 +266,17 @@ function Imported({ result }: { readonly result: ImportResult }) {
       }
     >
       <Metrics
-        label="What was imported"
+        label="Imported data"
         metrics={[
-          { term: 'Names', value: count(identifiers) },
+          { term: 'Securities', value: count(identifiers) },
           { term: 'From', value: start ?? '–' },
           { term: 'To', value: end ?? '–' },
           ...rowMetrics(rows),
         ]}
       />
       {findings.length > 0 && (
-        <Section title="To look at" aside="Doubts do not refuse an import">
-          <FindingTable label="Doubts of the import" findings={findings} />
+        <Section title="Data warnings" aside="Data warnings do not block an import">
+          <FindingTable label="Data warnings of the import" findings={findings} />
         </Section>
       )}
     </Page>

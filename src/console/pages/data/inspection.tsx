@@ -12,7 +12,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { MappingForm } from './mapping-form.js';
 import '../designer/designer.css';
 
-/** What the service says of files before they are imported. */
+/** The report of the service about files before they are imported. */
 export interface Inspected {
   readonly result: InspectResult | null;
   readonly trouble: Trouble | null;
@@ -23,9 +23,9 @@ interface InspectionProps {
   readonly isLooking: boolean;
   /** How the market is read; null as the tables are. */
   readonly mapping: JsonObject | null;
-  /** What another mapping than the proposed one comes to. */
+  /** The result of a mapping other than the proposed one. */
   readonly checked: Latest<InspectResult>;
-  /** What an import said of the mapping. */
+  /** Findings of an import about the mapping. */
   readonly findings: readonly Finding[];
   onChange(mapping: JsonObject | null): void;
 }
@@ -37,25 +37,29 @@ const CONFIDENCE: Readonly<Record<InspectResult['confidence'], Kind>> = {
 };
 
 const WAYS = [
-  { value: 'plain', text: 'As the tables are', help: 'Columns identifier, date, CLOSE and others by their own names' },
-  { value: 'mapped', text: 'By a mapping', help: 'Columns, dates and numbers as their vendor writes them' },
+  {
+    value: 'plain',
+    text: 'Standard tables',
+    help: 'Columns have the standard names: identifier, date, CLOSE and others',
+  },
+  { value: 'mapped', text: 'With a mapping', help: 'Columns, dates and numbers have the format of the vendor' },
 ] as const;
 
-/** How files would be read: what they are like, the mapping that is proposed, what is not certain, the first bars. */
+/** Preview of an import: the format of the files, the proposed mapping, its uncertainties and the first bars. */
 export function Inspection({ inspected, isLooking, mapping, checked, findings: refused, onChange }: InspectionProps) {
   const result = inspected?.result ?? null;
-  if (isLooking) return <Wait what="the service, which looks at the files" />;
+  if (isLooking) return <Wait what="the service, which inspects the files" />;
   if (result === null) return inspected?.trouble ? <Problem trouble={inspected.trouble} /> : null;
   const { confidence, recognised_as: vendor } = result;
   const proposed = result.mapping as unknown as JsonObject; // A document of JSON.
   return (
     <Section
-      title="How they are read"
+      title="Format"
       aside={
         <>
           <Badge kind={CONFIDENCE[confidence]}>{vendor === null ? confidence : `${confidence}: ${vendor}`}</Badge>
           <Choice
-            label="How they are read"
+            label="Format"
             options={WAYS}
             value={mapping === null ? 'plain' : 'mapped'}
             onChoose={(way) => onChange(way === 'plain' ? null : proposed)}
@@ -78,24 +82,24 @@ export function Inspection({ inspected, isLooking, mapping, checked, findings: r
   );
 }
 
-/** The bars that the mapping reads: as proposed, or as it was changed to. */
+/** The bars that the mapping reads: proposed mapping, or as it was changed to. */
 function Read({ proposed, checked }: { readonly proposed: InspectResult; readonly checked: Latest<InspectResult> }) {
   const { data, trouble, isBehind } = checked;
   const { rows_read: rows, preview, findings } = data ?? proposed;
   const elsewhere = trouble?.findings.filter(({ path }) => !path.startsWith('mapping.')) ?? [];
   return (
     <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
-      {isBehind && <Wait what="the bars that the mapping reads" />}
+      {isBehind && <Wait what="the bars read with the mapping" />}
       {trouble !== null && (trouble.findings.length === 0 || elsewhere.length > 0) && (
         <Problem trouble={{ ...trouble, findings: elsewhere }} />
       )}
       {trouble === null && (
         <>
           <p class="quiet">
-            {counted(rows, 'bar')} read with the mapping{data === undefined ? ' as proposed' : ' as it is now'}.
+            {counted(rows, 'bar')} read with the{data === undefined ? ' proposed mapping' : ' current mapping'}.
           </p>
           <Preview frame={preview} />
-          {findings.length > 0 && <FindingTable label="What reading with the mapping found" findings={findings} />}
+          {findings.length > 0 && <FindingTable label="Findings of the mapping" findings={findings} />}
         </>
       )}
     </div>

@@ -6,38 +6,38 @@ import { Answered } from '../../components/wait.js';
 import { useSchemas } from '../../state/schemas.js';
 import type { JsonObject } from '../../words/paths.js';
 
-/** Members that say something of wide tables alone. */
+/** Members that apply to wide tables only. */
 const OF_WIDE = new Set(['field', 'fields']);
 
-/** What a form says otherwise than a document has it: an empty field is what null is there. */
+/** Labels and help that differ from the document: an empty field means null. */
 const WORDS: Readonly<Record<string, Partial<FieldSpec>>> = {
   identifier_from: {
-    help: 'Empty: a column holds it. Otherwise the name of the file or sheet does, as `file:{identifier}_data.csv`; those with another name are not read.',
+    help: 'Empty: a column contains the identifier. Otherwise it is part of the file or sheet name, for example `file:{identifier}_data.csv`; files with other names are not read.',
   },
   date_format: {
-    help: 'Empty: YYYY-MM-DD. Otherwise made of YYYY, YY, MMM, MM, M, DD and D, as `D/M/YYYY`, or `epoch_s`, `epoch_ms`, `epoch_us`, `epoch_ns`. A time of day is dropped.',
+    help: 'Empty: YYYY-MM-DD. Otherwise a pattern of YYYY, YY, MMM, MM, M, DD and D, for example `D/M/YYYY`, or `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`. A time of day is ignored.',
   },
   field: {
-    label: 'Numbers are',
-    help: 'Of a wide table, as CLOSE. Empty: each column says it too, in a second header row.',
+    label: 'Field of the numbers',
+    help: 'The field of a wide table, for example CLOSE. Empty: a second header row names the field of each column.',
   },
   fields: { label: 'Numbers by table' },
   thousands: {
-    label: 'Mark between thousands',
-    help: 'Beside a decimal point: 1,234.5.',
+    label: 'Thousands separator',
+    help: 'Used with a decimal point: 1,234.5.',
   },
-  ignore: { help: 'Columns, files and sheets that are not read, separated by commas.' },
+  ignore: { help: 'Columns, files and sheets to ignore, separated by commas.' },
 };
 
 interface MappingFormProps {
   readonly mapping: JsonObject;
   readonly unsure: InspectResult['unsure'];
-  /** Those of the mapping, at `mapping.` and their member. */
+  /** Findings of the mapping, at `mapping.` and their member. */
   readonly findings: readonly Finding[];
   onChange(mapping: JsonObject): void;
 }
 
-/** How a market is read, a field for each member of the contract's mapping; what is not certain stands beside its field. */
+/** The mapping of a market, with a field for each member; uncertainties are shown next to their field. */
 export function MappingForm({ mapping, unsure, findings, onChange }: MappingFormProps) {
   const schemas = useSchemas();
   const isWide = mapping['layout'] === 'wide';

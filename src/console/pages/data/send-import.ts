@@ -6,11 +6,11 @@ import { isParquet, type ImportFile } from './import-files.js';
 
 type ImportQuery = Operations['importStore']['request']['query'];
 
-/** What an import came to. */
+/** The result of an import. */
 export interface Outcome {
   readonly result: ImportResult | null;
   readonly trouble: Trouble | null;
-  /** Whether a store was made of some of the files although others were refused. */
+  /** True if a store was created from some of the files although others were refused. */
   readonly isPartial?: boolean;
 }
 
@@ -37,7 +37,7 @@ async function sentWhole({ files, header, mapping }: Wanted): Promise<Outcome> {
 
 const PARQUET = 'application/vnd.apache.parquet';
 
-/** A file of Parquet is a request of its own: prices make the store, other tables are added to it. */
+/** Each Parquet file is a separate request: prices create the store, other tables are added to it. */
 async function sentTables({ files, header, mapping }: Wanted): Promise<Outcome> {
   const ordered = files.toSorted((a, b) => Number(b.table === 'market') - Number(a.table === 'market'));
   const done: ImportResult[] = [];
@@ -51,7 +51,7 @@ async function sentTables({ files, header, mapping }: Wanted): Promise<Outcome> 
     } catch (thrown) {
       const trouble = troubleOf(thrown);
       if (made === undefined) return { result: null, trouble };
-      const message = `${file.name} was not added to the store ${made.store.store_id}, which holds the prices: ${trouble.message}`;
+      const message = `The store ${made.store.store_id} was created with the prices, but ${file.name} was not added: ${trouble.message}`;
       return { result: null, trouble: { ...trouble, message }, isPartial: true };
     }
   }

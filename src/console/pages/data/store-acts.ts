@@ -11,7 +11,7 @@ export const refreshStore = (id: string, isFull: boolean, onRefusal: OnRefusal) 
 export const deleteStore = (id: string) =>
   attempt(async () => {
     await service.value.call('deleteStore', { params: { store_id: id } });
-    say('good', `The store ${id} is deleted.`);
+    say('good', `The store ${id} was deleted.`);
     changed();
     go('/console/data');
   });

@@ -6,10 +6,10 @@ import { service } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 
-/** What every new store is told, however it comes. */
+/** Settings of every new store. */
 const COMMON: readonly FieldSpec[] = [
   { name: 'name', label: 'Name', kind: 'text', isRequired: true },
-  { name: 'store_id', label: 'Id', kind: 'text', help: 'Made from the name unless given.' },
+  { name: 'store_id', label: 'Id', kind: 'text', help: 'Default: derived from the name.' },
   {
     name: 'adjustment',
     label: 'Price basis',
@@ -17,23 +17,23 @@ const COMMON: readonly FieldSpec[] = [
     choices: Object.keys(PRICE_BASIS),
     words: PRICE_BASIS,
     isRequired: true,
-    help: 'What has been done to the closes. No calendar is asked for: each index names its own, and bars on days outside of it are reported.',
+    help: 'Adjustments already applied to the closes. Each index names its own calendar; bars on other days are reported.',
   },
   {
     name: 'currency',
     label: 'Currency',
     kind: 'text',
-    help: 'Of names that have no CURRENCY of their own; three letters.',
+    help: 'Currency of securities without a CURRENCY value; three letters.',
   },
-  { name: 'activate', label: 'Serve it at once', kind: 'boolean', isRequired: true },
+  { name: 'activate', label: 'Serve the store now', kind: 'boolean', isRequired: true },
 ];
 
 interface StoreFieldsProps {
-  /** Fields beside those of every store. */
+  /** Fields in addition to those of every store. */
   readonly more?: readonly FieldSpec[];
   readonly value: JsonObject;
   readonly findings: readonly Finding[];
-  /** What is not certain, each at its field. */
+  /** Uncertainties, each at its field. */
   readonly unsure?: InspectResult['unsure'];
   /** The store that is served now; null where none is. */
   readonly served: string | null;
@@ -60,10 +60,10 @@ export function StoreFields({ more = [], value, findings, unsure = [], served, o
   );
 }
 
-/** What changes for everybody where another store is served. */
+/** The effect on all users of serving another store. */
 const whatServingDoes = (served: string | null, isToServe: boolean): readonly string[] =>
   isToServe && served !== null
-    ? [`${served} is served no more then: every index has to be run again, on the names of the new store.`]
+    ? [`This replaces ${served} as the served store. Every index must be run again on the securities of the new store.`]
     : [];
 
 /** The store that is served, and whether a new one is to be unless somebody says otherwise: where none is. */

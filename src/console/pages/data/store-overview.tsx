@@ -21,15 +21,15 @@ import { bytes, count, counted, figure } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 
-/** What a store holds, where it comes from, and what is said about its data. */
+/** Contents, source and data warnings of a store. */
 export function StoreOverview({ store }: { readonly store: DataStore }) {
   const { findings = [], files = [], rows } = store;
   return (
     <div class="data-part">
       <Metrics
-        label="What the store holds"
+        label="Contents of the store"
         metrics={[
-          { term: 'Names', value: count(store.identifiers) },
+          { term: 'Securities', value: count(store.identifiers) },
           { term: 'From', value: store.start ?? '–' },
           { term: 'To', value: store.end ?? '–' },
           { term: 'Size', value: bytes(store.size_bytes), help: 'On disk' },
@@ -37,7 +37,7 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
         ]}
       />
       {findings.length > 0 && (
-        <Section title="To look at" aside={`reported when it was read, ${moment(store.last_loaded_at)}`}>
+        <Section title="Data warnings" aside={`reported when it was read, ${moment(store.last_loaded_at)}`}>
           <FindingTable label="Findings about the data" findings={findings} />
         </Section>
       )}
@@ -46,11 +46,11 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
         <Section title="About">
           <Facts
             facts={[
-              ['Where', store.location && <code>{store.location}</code>],
+              ['Location', store.location && <code>{store.location}</code>],
               ['Refreshed from', store.source && <code>{store.source}</code>],
               ['Price basis', PRICE_BASIS[store.adjustment]],
               ['Currency', store.currency ?? 'not declared'],
-              ['Made', moment(store.created_at)],
+              ['Created', moment(store.created_at)],
               ['Read', moment(store.last_loaded_at)],
               ['Refreshed', store.last_refreshed_at && moment(store.last_refreshed_at)],
               [
@@ -102,7 +102,7 @@ const SETTINGS: readonly FieldSpec[] = [
     name: 'source',
     label: 'Refreshed from',
     kind: 'text',
-    help: 'A folder or database that later dates are taken from.',
+    help: 'Folder or database from which a refresh reads later dates.',
   },
   {
     name: 'adjustment',
@@ -112,7 +112,7 @@ const SETTINGS: readonly FieldSpec[] = [
     words: PRICE_BASIS,
     isRequired: true,
   },
-  { name: 'currency', label: 'Currency', kind: 'text', help: 'Of names that have no CURRENCY of their own.' },
+  { name: 'currency', label: 'Currency', kind: 'text', help: 'Currency of securities without a CURRENCY value.' },
 ];
 
 function Settings({ store }: { readonly store: DataStore }) {
@@ -129,7 +129,7 @@ function Settings({ store }: { readonly store: DataStore }) {
       const body = changes as DataStoreUpdate; // The service says what is wrong with it.
       await service.value.call('updateStore', { params: { store_id: store.store_id }, body });
       setTrouble(null);
-      say('good', 'The store is changed.');
+      say('good', 'The store was saved.');
       changed();
     } catch (thrown) {
       setTrouble(troubleOf(thrown));
@@ -167,7 +167,7 @@ function Settings({ store }: { readonly store: DataStore }) {
   );
 }
 
-/** What the last refresh brought; nothing where there was none. */
+/** The result of the last refresh; empty if there was none. */
 function LastRefresh({ id }: { readonly id: string }) {
   const jobs = useResource(`refreshes ${id}`, (signal) =>
     Promise.all((['refresh', 'sync'] as const).map((kind) => refreshOf(`${kind}:${id}`, signal))),
@@ -183,10 +183,10 @@ function LastRefresh({ id }: { readonly id: string }) {
       aside={moment(finishedAt)}
     >
       <p>
-        {counted(result.dates_added, 'date')} and {counted(result.identifiers_added, 'name')} added;{' '}
+        {counted(result.dates_added, 'date')} and {counted(result.identifiers_added, 'security', 'securities')} added;{' '}
         {counted(result.rows_added, 'new row')}, {counted(result.rows_changed, 'restated row')}.
         {result.rejected_total > 0 &&
-          ` ${counted(result.rejected_total, 'security', 'securities')} left as ${result.rejected_total === 1 ? 'it was' : 'they were'}: the source has another history.`}
+          ` ${counted(result.rejected_total, 'security', 'securities')} unchanged, because the history in the source differs.`}
       </p>
       {result.findings.length > 0 && <FindingTable label="Findings of the refresh" findings={result.findings} />}
       {result.restatements.length > 0 && (
@@ -224,7 +224,7 @@ const written = (value: Restated['before']) =>
   typeof value === 'number' ? figure(value) : value === null ? '–' : String(value);
 
 const RESTATED: readonly Column<Restated>[] = [
-  { id: 'identifier', title: 'Name', width: 110, value: ({ identifier }) => identifier },
+  { id: 'identifier', title: 'Security', width: 110, value: ({ identifier }) => identifier },
   { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
   { id: 'column', title: 'Column', width: 120, grow: 1, value: ({ column }) => column },
   {
@@ -236,7 +236,14 @@ const RESTATED: readonly Column<Restated>[] = [
   },
   { id: 'after', title: 'After', width: 110, align: 'right', value: ({ after }) => written(after) },
   { id: 'dataset', title: 'Dataset', width: 120, priority: 2, value: ({ dataset }) => dataset.replace('_', ' ') },
-  { id: 'kind', title: 'What', width: 96, priority: 3, value: whatOf, show: (row) => <Badge>{whatOf(row)}</Badge> },
+  {
+    id: 'kind',
+    title: 'Description',
+    width: 96,
+    priority: 3,
+    value: whatOf,
+    show: (row) => <Badge>{whatOf(row)}</Badge>,
+  },
 ];
 
 function whatOf({ before, after }: Restated): string {

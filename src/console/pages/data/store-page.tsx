@@ -26,9 +26,9 @@ import './data.css';
 
 const TABS: readonly Tab[] = [
   { id: 'overview', text: 'Overview' },
-  { id: 'doubts', text: 'Doubts' },
+  { id: 'doubts', text: 'Warnings' },
   { id: 'coverage', text: 'Coverage' },
-  { id: 'names', text: 'Names' },
+  { id: 'names', text: 'Securities' },
   { id: 'versions', text: 'Versions' },
 ];
 
@@ -86,9 +86,9 @@ function Part({ store, tab }: { readonly store: DataStore; readonly tab: string 
     case 'doubts':
       return <Doubts store={store} />;
     case 'coverage':
-      return store.active ? <Coverage store={store} /> : <NotServed what="Its coverage through time" store={store} />;
+      return store.active ? <Coverage store={store} /> : <NotServed what="its coverage through time" store={store} />;
     case 'names':
-      return store.active ? <NameTable /> : <NotServed what="Its names with their prices" store={store} />;
+      return store.active ? <NameTable /> : <NotServed what="its securities with their prices" store={store} />;
     case 'versions':
       return <DataVersions store={store} />;
     default:
@@ -100,7 +100,7 @@ function NotServed({ what, store }: { readonly what: string; readonly store: Dat
   return (
     <Banner
       kind="info"
-      title={`${what} can be looked at while the store is served.`}
+      title={`Serve the store to see ${what}.`}
       action={
         may('data') && (
           <ActionButton act={(onRefusal) => activateStore(store.store_id, onRefusal)}>Serve {store.name}</ActionButton>
@@ -119,15 +119,11 @@ function Actions({ store }: { readonly store: DataStore }) {
         <>
           <ActionButton
             act={(onRefusal) => refreshStore(id, true, onRefusal)}
-            title="Every value is read again, and what was restated is told"
+            title="Reads every value again and reports restated values"
           >
             Read all again
           </ActionButton>
-          <ActionButton
-            kind="main"
-            act={(onRefusal) => refreshStore(id, false, onRefusal)}
-            title="Later dates are added"
-          >
+          <ActionButton kind="main" act={(onRefusal) => refreshStore(id, false, onRefusal)} title="Adds later dates">
             Refresh
           </ActionButton>
         </>
@@ -151,8 +147,8 @@ function Actions({ store }: { readonly store: DataStore }) {
         >
           <p>
             {managed
-              ? 'Its files are deleted with it. Stored runs keep what they were computed from by its hash alone.'
-              : 'The service forgets it; the data stays where it lies.'}
+              ? 'This also deletes its files. Stored runs keep only the hash of their data.'
+              : 'This removes the store from the service. The data stays in its place.'}
           </p>
         </Confirm>
       )}

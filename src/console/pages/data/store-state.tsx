@@ -18,7 +18,7 @@ const OF_STORES = new Set(['load', 'refresh', 'sync', 'generate']);
 /** The job about a store that is under way. */
 export const storeJob = (id: string) => liveJobs.value.find((job) => OF_STORES.has(job.kind) && jobIdent(job) === id);
 
-/** What becomes of a store: a job with its progress, or a word. */
+/** The state of a store: a job with its progress, or a label. */
 export function StoreState({ store }: { readonly store: DataStore }) {
   const job = storeJob(store.store_id);
   if (job === undefined)

@@ -13,12 +13,12 @@ import { needsMapping } from './mapping.js';
 /** Characters of base64 that the service looks at before an import; larger files are imported, or connected, as they are. */
 const LOOKED_AT_MAX = 8 << 20;
 
-/** What was looked at, and what the service said of it. */
+/** The inspected files, and the report of the service. */
 interface Looked extends Inspected {
   readonly content: ImportContent;
 }
 
-/** Has the service look at files whenever they or the mapping are others; what it proposes is taken where they are not written as the tables are. */
+/** Inspects files whenever they or the mapping change; the proposed mapping is used if they differ from the standard tables. */
 export function useInspection(files: readonly ImportFile[], onProposed: (result: InspectResult) => void) {
   const [inspected, setInspected] = useState<Looked | null>(null);
   const [isLooking, setLooking] = useState(false);
@@ -50,7 +50,7 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
   return { inspected, isLooking, mapping, setMapping, checked };
 }
 
-/** What each member of a mapping is unless it is given. */
+/** The default of each member of a mapping. */
 const usualIn = (schemas: Schemas): JsonObject =>
   Object.fromEntries(fieldsOf(schemas, 'Mapping').map(({ name, otherwise }) => [name, (otherwise ?? null) as Json]));
 
@@ -64,9 +64,9 @@ async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promis
   }
 }
 
-/** What was looked at, read by a mapping. */
+/** The inspected files, read with a mapping. */
 function readWith(looked: Looked | null, mapping: JsonObject | null): Promise<InspectResult> {
-  if (looked === null) throw new Error('nothing was looked at');
+  if (looked === null) throw new Error('nothing was inspected');
   const body = { ...looked.content, mapping: mapping as unknown as InspectResult['mapping'] }; // The service says what is wrong with it.
   return service.value.call('inspectData', { body });
 }

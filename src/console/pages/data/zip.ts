@@ -70,7 +70,7 @@ async function deflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<Array
 
 type Field = readonly [width: 2 | 4, value: number];
 
-/** What the header of a file and its entry in the directory both say, from the flags to the length of the name. */
+/** The bytes shared by the header of a file and its directory entry, from the flags to the length of the name. */
 function describe({ method, crc, packed, bytes }: Packed, nameLength: number): readonly Field[] {
   return [
     [2, FLAGS],

@@ -30,7 +30,7 @@ export function Derivation() {
           onChange={(terms) => draft.set(DERIVATION, terms)}
         />
       </Part>
-      <Part title="Constraints" help="Full investment, long only unless rows say otherwise">
+      <Part title="Constraints" help="Default: full investment, long only">
         <Answered resource={types} what="the constraint classes">
           {({ specs }) => (
             <RowList

@@ -39,7 +39,7 @@ import { Selection } from './selection.js';
 import { Weighting } from './weighting.js';
 import './designer.css';
 
-/** A definition written in forms, with everything it comes to beside it. */
+/** A definition in forms, with a live preview next to it. */
 export function DesignerPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const beneath = id === null ? parameter('beneath') : null;
@@ -157,12 +157,12 @@ function useRuleAt(path: string | null): void {
 
 interface Drafted {
   readonly draft: Draft;
-  /** Whether it was not begun here: it came with the address, or was left in this tab. */
+  /** True if the draft came from the address or an earlier visit in this tab. */
   readonly left: boolean;
   discard(): void;
 }
 
-/** The draft, which stands in the address as long as it is not saved. */
+/** The draft, kept in the address until it is saved. */
 function useDraft(opened: Opened): Drafted {
   const { document: first, isStored } = opened;
   const id = idOf(opened);
@@ -185,7 +185,11 @@ function useDraft(opened: Opened): Drafted {
 
 function Left({ onDiscard }: { readonly onDiscard: () => void }) {
   return (
-    <Banner kind="info" title="This draft is not saved." action={<Button onClick={onDiscard}>Discard it</Button>} />
+    <Banner
+      kind="info"
+      title="This draft has unsaved changes."
+      action={<Button onClick={onDiscard}>Discard the draft</Button>}
+    />
   );
 }
 
@@ -195,7 +199,7 @@ interface SavedProps {
   readonly note: string;
 }
 
-/** What came of the last attempt to save. */
+/** Result of the last attempt to save. */
 function Saved({ saving, mine, note }: SavedProps) {
   const { clash, trouble, takeTheirs, saveOver } = saving;
   return (
@@ -216,7 +220,7 @@ function Saved({ saving, mine, note }: SavedProps) {
 
 const isSame = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** What fields may name: what the served store and the stored documents have. */
+/** Suggestions for fields: contents of the served store and stored documents. */
 function useNames() {
   const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
   const exchanges = useExchanges();

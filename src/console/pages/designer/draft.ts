@@ -18,7 +18,7 @@ import {
 /** A definition while it is written. */
 export interface Draft {
   readonly document: ReadonlySignal<JsonObject>;
-  /** Why what stands in the JSON cannot be read: it is in no form, and would be lost; null where it can. */
+  /** The reason why the JSON text cannot be read (it would be lost); null if it can. */
   readonly unread: Signal<string | null>;
   at(path: Path): Json | undefined;
   set(path: Path, value: Json | undefined): void;
@@ -50,16 +50,16 @@ export interface Known {
   readonly watchlists: readonly string[];
 }
 
-/** What every part of the designer works with. */
+/** Context shared by all parts of the designer. */
 export interface Workshop {
   readonly draft: Draft;
   readonly findings: readonly Finding[];
   readonly types: RuleTypes;
   /** Names of datapoints of the served store. */
   readonly datapoints: readonly string[];
-  /** What fields may name. */
+  /** Suggestions for fields. */
   readonly known: Known;
-  /** Whether the id is taken by what is edited. */
+  /** True if the id belongs to the edited document. */
   readonly isStored: boolean;
 }
 
@@ -71,11 +71,11 @@ export function useWorkshop(): Workshop {
   return workshop;
 }
 
-/** What the service says of a place. */
+/** Findings of the service at a path. */
 export const findingsAt = (findings: readonly Finding[], path: Path): readonly Finding[] =>
   findings.filter((finding) => finding.path === pathText(path));
 
-/** What a new index begins with: the whole market by size, from a year into the data, so that rules find the history they ask for. */
+/** The initial definition: the whole market by size, starting one year after the first data so that rules have enough history. */
 export const newDocument = (taken: ReadonlySet<string>, start: string | null): JsonObject => {
   let number = 1;
   while (taken.has(`INDEX-${number}`)) number++;
@@ -99,7 +99,7 @@ const FIRST: JsonObject = {
   pipeline: { selection: [], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.1 } },
 };
 
-/** What of a document differs from the one it began with, for an address; null where nothing does. */
+/** The changes of a document since the start, for an address; null if there are none. */
 export function changesText(first: JsonObject, document: JsonObject): string | null {
   const changes = differences(first, document).map(({ path, after }) => (after === undefined ? [path] : [path, after]));
   return changes.length === 0 ? null : JSON.stringify(changes);

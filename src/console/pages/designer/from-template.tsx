@@ -36,7 +36,7 @@ export function Beneath({ documents }: { readonly documents: readonly JsonObject
   return (
     <Banner
       kind="info"
-      title={`This index needs ${ids}.`}
+      title={`This index requires ${ids}.`}
       action={<ActionButton act={store}>{`Store ${what}`}</ActionButton>}
     />
   );

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { isObject, type Json } from '../../words/paths.js';
 import { useWorkshop } from './draft.js';
 
-/** The definition as it is sent: what is written here stands in the forms, and the other way round. */
+/** The definition as JSON, kept in step with the forms. */
 export function JsonEditor() {
   const { draft } = useWorkshop();
   const written = JSON.stringify(draft.document.value, null, 2);
@@ -11,7 +11,7 @@ export function JsonEditor() {
   const setProblem = (trouble: string | null) => {
     draft.unread.value = trouble;
   };
-  // Who leaves the editor goes on with what the forms have.
+  // Leaving the editor discards text that the forms do not have.
   useEffect(() => () => setProblem(null), []);
   useEffect(() => {
     if (readJson(text).json !== written) {
@@ -54,9 +54,9 @@ interface Read {
 function readJson(text: string): Read {
   try {
     const value = JSON.parse(text) as Json;
-    if (!isObject(value)) return { trouble: 'A definition is an object.' };
+    if (!isObject(value)) return { trouble: 'The definition must be an object.' };
     return { value, json: JSON.stringify(value, null, 2), trouble: null };
   } catch (failure) {
-    return { trouble: failure instanceof Error ? failure.message : 'This is no JSON.' };
+    return { trouble: failure instanceof Error ? failure.message : 'This is not valid JSON.' };
   }
 }

@@ -33,7 +33,7 @@ interface LiveProps {
   readonly end: string | null;
 }
 
-/** What the definition comes to while it is written. */
+/** Live preview of the definition. */
 export function Live({ findings, isValid, start, end }: LiveProps) {
   const { draft, isStored } = useWorkshop();
   const views = isStored ? VIEWS : VIEWS.filter(({ value }) => value !== 'change');
@@ -53,7 +53,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
     }),
   );
   return (
-    <aside class="designer-live" aria-label="What the definition comes to">
+    <aside class="designer-live" aria-label="Preview">
       <div class="live-bar">
         <Choice
           label="View"
@@ -75,11 +75,10 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
         )}
       </div>
       {findings.length > 0 && <Findings findings={findings} shown={4} />}
-      {asOf === null && view !== 'json' && <p class="quiet">No data is served: there is nothing to preview on.</p>}
+      {asOf === null && view !== 'json' && <p class="quiet">No data store is served. Serve one to see a preview.</p>}
       {isOverlay && view !== 'json' && (
         <p class="quiet">
-          An overlay selects nothing of its own: its run shows what it does. Change and preview are those of the index
-          beneath.
+          An overlay has no selection. Run it to see its effect; preview and change show the underlying index.
         </p>
       )}
       {view === 'preview' && (
@@ -102,7 +101,7 @@ export const bodyOf = (document: JsonObject): IndexDocumentBody => document as u
 
 interface AnswerProps<T> {
   readonly latest: Latest<T>;
-  /** Whether what is written is valid: the last answer is of another definition where it is not. */
+  /** True if the draft is valid; otherwise the last answer belongs to an earlier draft. */
   readonly isCurrent: boolean;
   readonly children: (data: T) => preact.ComponentChildren;
 }
@@ -128,7 +127,7 @@ const headroomOf = (limits: PreviewResponse['limits'], before?: PreviewResponse[
         {
           term: 'Headroom',
           value: percent(limits.headroom),
-          help: 'Distance of the decided weights to the nearest bound, negative beyond it',
+          help: 'Distance of the target weights to the nearest bound; negative if a bound is exceeded',
           note: before === undefined ? limits.rule.replaceAll('_', ' ') : `before ${percent(before.headroom)}`,
         },
       ];
@@ -161,9 +160,9 @@ function Preview({ preview }: { readonly preview: PreviewResponse }) {
       <Metrics
         label="Figures of the preview"
         metrics={[
-          { term: 'Names', value: count(held.length), note: date === null ? 'no data yet' : `decided on ${date}` },
+          { term: 'Constituents', value: count(held.length), note: date === null ? 'no data' : `decided on ${date}` },
           { term: 'Weight', value: percent(total) },
-          { term: 'Moved by caps', value: percent(moved), help: 'Weight moved off capped names' },
+          { term: 'Moved by caps', value: percent(moved), help: 'Weight moved away from capped constituents' },
           ...headroomOf(limits),
         ]}
       />
@@ -198,10 +197,10 @@ function WhatIf({
   return (
     <>
       <Metrics
-        label="What the change comes to"
+        label="Effect of the change"
         metrics={[
           { term: 'Turnover', value: percent(turnover), help: 'One-way, from the stored definition to this one' },
-          { term: 'Names', value: count(after.constituents), note: `before ${count(before.constituents)}` },
+          { term: 'Constituents', value: count(after.constituents), note: `before ${count(before.constituents)}` },
           { term: 'Largest', value: percent(after.largest), note: `before ${percent(before.largest)}` },
           {
             term: 'Effective',
@@ -212,9 +211,9 @@ function WhatIf({
             ? []
             : [
                 {
-                  term: 'Called for by',
+                  term: 'Cause',
                   value: callOf(after.cause),
-                  help: 'What calls for a rebalance that is decided on this date',
+                  help: 'Cause of a rebalance that is decided on this date',
                   ...(before.cause === after.cause ? {} : { note: `before ${callOf(before.cause)}` }),
                 },
               ]),
@@ -223,12 +222,12 @@ function WhatIf({
       />
       {findings.length > 0 && <Findings findings={findings} shown={3} />}
       {moves.length === 0 ? (
-        <p class="quiet">On this date nothing changes.</p>
+        <p class="quiet">No changes on this date.</p>
       ) : (
         <table class="moves">
           <thead>
             <tr>
-              <th scope="col">Name</th>
+              <th scope="col">Security</th>
               <th scope="col">Before</th>
               <th scope="col">After</th>
               <th scope="col">Change</th>
@@ -249,7 +248,7 @@ function WhatIf({
           </tbody>
         </table>
       )}
-      {moves.length > 2 * SHOWN && <p class="quiet">and {count(moves.length - 2 * SHOWN)} smaller ones</p>}
+      {moves.length > 2 * SHOWN && <p class="quiet">and {count(moves.length - 2 * SHOWN)} smaller changes</p>}
     </>
   );
 }

@@ -11,7 +11,7 @@ const OVERLAY = ['overlay'] as const;
 const TYPE = [...OVERLAY, 'type'] as const;
 const BENEATH = ['source_index_id'] as const;
 
-/** What an overlay does with the index beneath it, by the catalogue of overlays. */
+/** The overlay on the underlying index, from the catalogue of overlays. */
 export function Overlay() {
   const { draft, findings, known, isStored } = useWorkshop();
   const types = useResource('overlay types', (signal) => service.value.call('listOverlayTypes', { signal }), {
@@ -28,7 +28,7 @@ export function Overlay() {
     const proposed = isStored ? {} : renamed(others, { from: String(type), to: chosen });
     draft.replace({ ...others, ...proposed, ...source, overlay: { type: chosen, ...parts } });
   };
-  // What is converted has the currency that it is converted into.
+  // A converted index has the target currency.
   const into = draft.at([...OVERLAY, 'to']);
   useEffect(() => {
     if (!isStored && typeof into === 'string' && /^[A-Z]{3}$/.test(into)) draft.set(['currency'], into);
@@ -38,7 +38,7 @@ export function Overlay() {
       {({ overlays }) => {
         const spec = overlays.find((one) => one.type === type);
         return (
-          <Part title="Overlay" help="An index on another: it holds that one, and does something with it">
+          <Part title="Overlay" help="An index on another index, with currency, leverage, risk control or fees applied">
             <FieldGrid>
               <Field
                 spec={{
@@ -58,7 +58,7 @@ export function Overlay() {
                 <Field
                   spec={{
                     name: 'source_index_id',
-                    label: 'Index beneath',
+                    label: 'Underlying index',
                     kind: 'choice',
                     choices: known.indices.filter((id) => !isStored || id !== draft.at(['id'])),
                     isRequired: true,
@@ -84,7 +84,7 @@ export function Overlay() {
   );
 }
 
-/** What is added to id and name of the index beneath, by the kind of overlay. */
+/** Suffixes for the id and name of the underlying index, by kind of overlay. */
 const endings = (type: string): { readonly id: string; readonly name: string } =>
   type === 'fee'
     ? { id: '-NET', name: ', net of a fee' }

@@ -31,7 +31,7 @@ export function Part({ title, help, aside, children }: PartProps) {
 const NEW_WATCHLIST = { address: '/console/watchlists/new', text: 'New watchlist' };
 
 interface FieldsProps {
-  /** What the catalogue says of the fields. */
+  /** Help of the fields from the catalogue. */
   readonly fields: readonly ParameterSpec[];
   readonly within: Path;
   /** Fields that cannot be changed. */
@@ -43,9 +43,9 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
   const { draft, known } = useWorkshop();
   const value = draft.at(within);
   const isIndex = draft.at([...within, 'kind']) === 'index';
-  /** What another kind had: it is there again when that one is chosen again. */
+  /** Values of the other kinds, restored when a kind is selected again. */
   const left = useRef<JsonObject>({});
-  /** Those that are stored, and the one that is named though it is gone. */
+  /** The stored ones, and the referenced one even if it was deleted. */
   const watchlistsOf = (named: Json | undefined) => [
     ...new Set([...known.watchlists, ...(typeof named === 'string' && named !== '' ? [named] : [])]),
   ];
@@ -106,7 +106,7 @@ export function Identity() {
 
 export function Universe() {
   return (
-    <Part title="Universe" help="Where selection begins">
+    <Part title="Universe" help="Securities eligible for selection">
       <Fields fields={useWorkshop().types.fields.universe} within={['universe']} />
     </Part>
   );
@@ -127,7 +127,7 @@ export function Changes() {
   return (
     <details class="designer-part">
       <summary>
-        <h2>Changes between reviews</h2>
+        <h2>Changes between rebalances</h2>
       </summary>
       <Fields fields={useWorkshop().types.fields.events} within={['events']} />
     </details>

@@ -10,7 +10,7 @@ import type { Clash } from '../../components/conflict/conflict.js';
 import { keepDraft, type Draft } from './draft.js';
 import { bodyOf } from './live.js';
 
-/** What is edited: a stored definition with its etag, or a new one without. */
+/** The edited definition: a stored one with its ETag, or a new one without. */
 export interface Opened {
   readonly document: JsonObject;
   readonly etag: string | null;
@@ -24,7 +24,7 @@ export const idOf = ({ document, isStored }: Opened): string => (isStored ? Stri
 
 export async function storedIndex(id: string, signal?: AbortSignal): Promise<Opened> {
   const { answer, etag } = await service.value.callWithEtag('getIndex', { params: { index_id: id }, signal });
-  // A document of JSON, whatever its type says of its members.
+  // A JSON document.
   return { document: answer as unknown as JsonObject, etag, isStored: true };
 }
 
@@ -51,7 +51,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [clash, setClash] = useState<Clash | null>(null);
   const [seen, setSeen] = useState(opened);
-  // What was wrong with it is no longer said of a draft that is another.
+  // Findings of an earlier draft do not apply to a changed one.
   const text = JSON.stringify(draft.document.value);
   useEffect(() => setTrouble(null), [text]);
 
@@ -63,7 +63,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
       await service.value.call('putIndex', { params: { index_id: body.id }, body, ifMatch: etag ?? undefined, note });
     keepDraft(opened.isStored ? body.id : '', null);
     changed();
-    say('good', `${body.id} is saved.`);
+    say('good', `${body.id} was saved.`);
     go(indexAddress(body.id));
   }
 
@@ -79,7 +79,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
       });
     } catch (thrown) {
       const told = troubleOf(thrown);
-      const message = `${told.message} Whether the change was saved is not known: save again once it is back.`;
+      const message = `${told.message} The change may not have been saved. Save again when the service is available.`;
       setTrouble(told.code === null && told.retrySeconds !== null ? { ...told, message } : told);
     }
     setSaving(false);

@@ -8,7 +8,7 @@ const SELECTION = ['pipeline', 'selection'] as const;
 export function Selection() {
   const { draft, types, findings, datapoints } = useWorkshop();
   return (
-    <Part title="Selection" help="Rules in order, each on the names that the one before has left">
+    <Part title="Selection" help="Rules in order; each one selects from the securities that the previous one kept">
       <RowList
         what="rule"
         rows={rowsIn(draft.at(SELECTION))}

@@ -20,7 +20,7 @@ import { RunChecks } from './run-checks.js';
 /** How often the page looks while it is open. */
 const LOOK_MS = 5_000;
 
-/** Whether the service is well: its checks, whether every run adds up, its limits, and what it promises. */
+/** Health of the service: its checks, the identities of every run, its limits and its guarantees. */
 export function HealthPage() {
   const [, setLooked] = useState(0);
   useEffect(() => {
@@ -37,8 +37,8 @@ export function HealthPage() {
   return (
     <Page
       title="Health"
-      subtitle={<GuideLink page="promises">What the service promises, and the tests that prove it</GuideLink>}
-      actions={<Button onClick={() => void lookAround()}>Look again</Button>}
+      subtitle={<GuideLink page="promises">Guarantees of the service, and the tests that verify them</GuideLink>}
+      actions={<Button onClick={() => void lookAround()}>Refresh</Button>}
     >
       {state === null ? <Wait what="the service" /> : <State state={state} />}
     </Page>
@@ -69,9 +69,9 @@ function State({ state }: { readonly state: Health }) {
       <Section title="This key">
         <Facts
           facts={[
-            ['Key', principal.value?.key_id ?? 'the service has no keys'],
+            ['Key', principal.value?.key_id ?? 'the service does not use keys'],
             ['Scopes', principal.value?.scopes.join(', ') ?? '–'],
-            ['Follows jobs', isFollowing.value ? 'yes' : 'no, asks again'],
+            ['Follows jobs', isFollowing.value ? 'yes' : 'no, polls'],
           ]}
         />
       </Section>
@@ -79,7 +79,7 @@ function State({ state }: { readonly state: Health }) {
   );
 }
 
-/** What a client can meet; what each limits is said where the contract says it. */
+/** Limits that apply to clients, with the help of the contract. */
 function Limits({ limits }: Pick<Health, 'limits'>) {
   const schemas = useSchemas();
   const said = schemas.data?.['Limits']?.properties ?? {};
@@ -89,7 +89,7 @@ function Limits({ limits }: Pick<Health, 'limits'>) {
     help: said[name]?.description ?? '',
   }));
   return (
-    <Section title="Limits" aside="what a client can meet">
+    <Section title="Limits" aside="limits that apply to clients">
       <Table
         label="limits"
         name="limits"
@@ -122,12 +122,12 @@ const CHECKS: readonly Column<Check>[] = [
   },
   {
     id: 'message',
-    title: 'What it says',
+    title: 'Message',
     width: 120,
     grow: 1,
     value: ({ message }) => message,
     show: ({ message }) =>
-      message === null ? <span class="quiet">nothing to note</span> : <span title={message}>{message}</span>,
+      message === null ? <span class="quiet">no remarks</span> : <span title={message}>{message}</span>,
   },
 ];
 
@@ -140,7 +140,7 @@ interface Limit {
 const LIMITS: readonly Column<Limit>[] = [
   {
     id: 'help',
-    title: 'What it limits',
+    title: 'Meaning',
     width: 130,
     grow: 3,
     value: ({ help }) => help,

@@ -49,7 +49,7 @@ function Checks({ runs }: { readonly runs: readonly Run[] }) {
   };
   return (
     <Section
-      title="Does every run add up?"
+      title="Identities of every run"
       aside={
         done === null ? (
           <Button onClick={() => void check()}>Check all {runs.length}</Button>

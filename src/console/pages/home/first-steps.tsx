@@ -16,13 +16,13 @@ export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }
   if (!may('data'))
     return (
       <section class="first-steps">
-        <p>No market is served, and this key may not bring one: its scopes lack data.</p>
+        <p>No data store is served, and this key cannot add one: it lacks the scope data.</p>
       </section>
     );
   return (
-    <section class="first-steps" aria-label="Bring a market">
-      <h2>Bring a market</h2>
-      <p class="quiet">Everything else builds on prices. Three ways to them, each of which can be undone.</p>
+    <section class="first-steps" aria-label="Add market data">
+      <h2>Add market data</h2>
+      <p class="quiet">Every index needs prices. Choose one of three sources; each can be removed again.</p>
       <div
         class="ways"
         onDragOver={(event) => event.preventDefault()}
@@ -43,7 +43,7 @@ export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }
         <Way
           icon="upload"
           title="Drop files"
-          text="CSV, Parquet, a zip of them, or a workbook with prices. They are checked before anything is kept."
+          text="CSV, Parquet, a zip archive or a workbook with prices. Files are checked before anything is stored."
         >
           <ChooseFiles />
         </Way>

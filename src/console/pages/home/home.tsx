@@ -20,9 +20,7 @@ const Coming = lazy('the calendar', async () => (await import('../calendar/comin
 /** After a start the market that was served is read again. */
 const isBeingRead = (): boolean => health.value?.store.active === null && health.value.store.status === 'loading';
 
-const BeingRead = () => (
-  <Banner kind="info" title="The market that was served before the start is being read; it is there in a moment." />
-);
+const BeingRead = () => <Banner kind="info" title="The data store is being loaded after the restart." />;
 
 /** Everything at a glance: the market served, what runs, and every index with its state. */
 export function Home() {

@@ -25,7 +25,7 @@ interface IndexTableProps {
   readonly hasData: boolean;
 }
 
-/** An index with what its stored run tells of it; null before it was run. */
+/** An index with the overview of its stored run; null before the first run. */
 interface Row {
   readonly index: IndexSummary;
   readonly run: RunSummaryRow | null;
@@ -88,8 +88,8 @@ function NoIndex() {
         )
       }
     >
-      An index is a universe, rules that select from it, and a weighting. The designer shows what it would hold while it
-      is being written.
+      An index is a universe, selection rules and a weighting. The designer shows the resulting constituents while you
+      edit.
     </EmptyState>
   );
 }
@@ -125,7 +125,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'level',
     title: 'Level',
-    help: 'Index points on the last date of the run, in the return that the definition asks for',
+    help: 'Index level on the last date of the run, in the return variant of the definition',
     width: 84,
     align: 'right',
     value: ({ run }) => run?.level ?? null,
@@ -138,7 +138,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'end',
     title: 'As of',
-    help: 'Last date of the run: level and returns are as of it',
+    help: 'Last date of the run, which applies to level and returns',
     width: 98,
     priority: 3,
     value: ({ run }) => run?.end ?? null,
@@ -163,7 +163,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'volatility',
     title: 'Volatility 1Y',
-    help: 'Realised volatility of the index, annualised, of its last 252 returns',
+    help: 'Realised annualised volatility over the last 252 returns',
     width: 96,
     priority: 5,
     align: 'right',
@@ -180,7 +180,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'next',
     title: 'Next',
-    help: 'First rebalance of the schedule from today on that is not in the run',
+    help: 'Next scheduled rebalance that is not part of the run',
     width: 90,
     priority: 7,
     value: ({ run }) => run?.coming_rebalance ?? null,
@@ -226,7 +226,7 @@ function State({ index, run, failed, asking }: Row) {
   );
 }
 
-/** What of a run is no longer so, in a few words; the sentences stand on its page. */
+/** Short reasons why a run is stale; its page has the full sentences. */
 function staleWord({ stale }: RunSummaryRow): string {
   const parts = [stale?.definition && 'definition', stale?.data && 'data', stale?.engine && 'engine'].filter(Boolean);
   return parts.length === 0 ? 'stale' : `stale: ${parts.join(', ')}`;

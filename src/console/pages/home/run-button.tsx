@@ -12,11 +12,11 @@ interface RunButtonProps {
   readonly id: string;
   /** The last run, where it failed: the same is asked for again. */
   readonly failed: JobStatus | null;
-  /** The table, above which a refusal stands in full. */
+  /** The table above which an error is shown in full. */
   readonly asking: Asking;
 }
 
-/** Runs what a row is about, and says so in the row where that is refused. */
+/** Runs the index of a row, and shows a refusal in the row. */
 export function RunButton({ id, failed, asking }: RunButtonProps) {
   const refused = asking.trouble === null ? null : refusalAbout(runOf(id));
   return (

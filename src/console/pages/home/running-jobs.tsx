@@ -10,7 +10,7 @@ import { percent } from '../../words/numbers.js';
 
 const SHOWN_MAX = 6;
 
-/** Jobs that wait or run, as the service tells of them. */
+/** Queued and running jobs. */
 export function RunningJobs() {
   const jobs = liveJobs.value;
   if (jobs.length === 0) return null;

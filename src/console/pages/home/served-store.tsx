@@ -14,7 +14,7 @@ const KINDS: Readonly<Record<DataStore['kind'], string>> = {
   synthetic: 'synthetic',
 };
 
-/** The market that is served: how many names, which dates, and what is doubted about it. */
+/** The served market: number of securities, dates and data warnings. */
 export function ServedStore({ store }: { readonly store: DataStore }) {
   const { store_id: id, name, kind, identifiers, start, end, last_loaded_at: loadedAt, status } = store;
   const whole = useResource(`store ${id}`, (signal) =>
@@ -23,14 +23,14 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
   const findings = whole.data?.findings ?? [];
   const doubts = findings.filter(({ severity }) => severity !== 'info');
   return (
-    <section class="served" aria-label="Market served">
+    <section class="served" aria-label="Served market">
       <div class="served-name">
         <a href={storeAddress(id)}>{name}</a>
         <Badge>{KINDS[kind]}</Badge>
         {status !== 'ready' && <Badge kind="warning">{status}</Badge>}
       </div>
       <dl class="served-facts">
-        <Fact term="Names">{count(identifiers)}</Fact>
+        <Fact term="Securities">{count(identifiers)}</Fact>
         <Fact term="From">{start ?? '–'}</Fact>
         <Fact term="To">{end ?? '–'}</Fact>
         <Fact term="Read">{moment(loadedAt)}</Fact>

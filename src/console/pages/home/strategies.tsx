@@ -12,7 +12,7 @@ import { indexAddress } from '../../words/addresses.js';
 import { RunButton } from './run-button.js';
 import { change, counted, decimal, signClass } from '../../words/numbers.js';
 
-/** A strategy with what its stored run tells of it; null before it was run. */
+/** A strategy with the overview of its stored run; null before the first run. */
 interface Row {
   readonly stored: StoredStrategy;
   readonly run: RunSummaryRow | null;
@@ -21,7 +21,7 @@ interface Row {
   readonly asking: Asking;
 }
 
-/** Portfolios that follow an index under terms of their own; nothing where there is none. */
+/** Portfolios that follow an index under their own terms; empty if there are none. */
 export function Strategies() {
   const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
   const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));

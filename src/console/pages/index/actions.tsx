@@ -26,7 +26,7 @@ interface ActionsProps {
   readonly run: OverviewView;
 }
 
-/** What corporate actions did to the index, and what those that are announced are going to do. */
+/** Effects of past and announced corporate actions on the index. */
 export function Actions({ id, run }: ActionsProps) {
   const range = chosenRange();
   // Without a range those that come behind the run are there, too.
@@ -102,7 +102,7 @@ function ActionTable({
         searchIn={({ ex_date: date, identifier, type, related }) => `${date} ${identifier} ${type} ${related ?? ''}`}
         sort={{ column: 'date', direction: 'desc' }}
         height={620}
-        empty="No corporate action of what was held."
+        empty="No corporate actions of constituents."
       />
     </Section>
   );
@@ -111,9 +111,9 @@ function ActionTable({
 type Choice = IndexAction['choices'][number]['choice'];
 
 const CHOICES: Readonly<Record<Choice, string>> = {
-  take_up: 'Take up all, paid from outside',
+  take_up: 'Take up all rights, paid with new cash',
   sell: 'Sell the rights, cash taken out',
-  sell_to_fund: 'Sell some to pay for the others',
+  sell_to_fund: 'Sell some rights to take up the others',
   lapse: 'Let them lapse',
   accept_cash: 'Take the cash out',
   accept_shares: 'Take the shares',
@@ -133,7 +133,7 @@ const DECIDED: Readonly<Partial<Record<IndexAction['type'], typeof OFFER>>> = {
   SPECIAL_DIVIDEND: SCRIP,
 };
 
-/** What becomes of the names whose holder has still to decide, choice by choice. */
+/** Outcomes of pending elections, by choice. */
 function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]; readonly asOf: string }) {
   // The two sides of an offer have the same choices.
   const open = actions.filter(({ choices, type }) => choices.length > 0 && type !== 'MERGER');
@@ -151,12 +151,12 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
           <p class="quiet">
             {percent(before, 4)} of the index, {figure(held)} index shares before. Pro forma{' '}
             {DECIDED[type]?.terms ?? OFFER.terms}.
-            {rest.election_date !== null && ` Elected up to ${rest.election_date}.`}
-            {rest.election_default !== null && ` Who elects nothing gets ${rest.election_default}.`}
+            {rest.election_date !== null && ` Election deadline: ${rest.election_date}.`}
+            {rest.election_default !== null && ` Default without an election: ${rest.election_default}.`}
           </p>
           <WrittenTable
             label={`Choices of ${identifier}`}
-            heads={['Choice', 'Weight after', 'Index shares after', 'Cash for a share held']}
+            heads={['Choice', 'Weight after', 'Index shares after', 'Cash per share held']}
           >
             {choices.map(({ choice, weight_after: after, shares_after: shares, cash, received }) => (
               <tr key={choice}>
@@ -176,7 +176,7 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
   );
 }
 
-/** Ordinary dividends in index points; nothing where the prices of the run cannot tell them. */
+/** Ordinary dividends in index points; empty if the prices of the run include them. */
 function Dividends({ id }: { readonly id: string }) {
   const range = chosenRange();
   const query = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
@@ -234,7 +234,7 @@ const WHAT: readonly Column<IndexAction>[] = [
     width: 100,
     value: ({ ex_date: date }) => date,
   },
-  { id: 'name', title: 'Name', width: 90, grow: 1, value: ({ identifier }) => identifier },
+  { id: 'name', title: 'Security', width: 90, grow: 1, value: ({ identifier }) => identifier },
   {
     id: 'type',
     title: 'Action',
@@ -262,7 +262,7 @@ const EFFECTS: readonly Column<IndexAction>[] = [
   numeric({
     id: 'before',
     title: 'Weight before',
-    help: 'At the close before; of a coming one on the last date of the run',
+    help: 'At the previous close; for announced actions on the last date of the run',
     width: 108,
     priority: 4,
     of: (row) => row.weight_before,
@@ -271,7 +271,7 @@ const EFFECTS: readonly Column<IndexAction>[] = [
   numeric({
     id: 'after',
     title: 'Weight after',
-    help: 'At the close of its session; pro forma of a coming one',
+    help: 'At the close of its session; pro forma for announced actions',
     width: 100,
     priority: 2,
     of: (row) => row.weight_after,
@@ -290,7 +290,7 @@ const EFFECTS: readonly Column<IndexAction>[] = [
   {
     id: 'divisor',
     title: 'Divisor',
-    help: 'Before the action, and behind all of its session',
+    help: 'Before the action, and after all actions of its session',
     width: 170,
     priority: 5,
     align: 'right',
@@ -304,7 +304,7 @@ const columnsOf = (currencyOf: (identifier: string) => string | null): readonly 
   {
     id: 'value',
     title: 'Value',
-    help: 'Cash in the currency of the name, shares for one held, or a ratio, by the action',
+    help: 'By type of action: cash in the currency of the security, shares per share held, or a ratio',
     width: 132,
     priority: 3,
     align: 'right',

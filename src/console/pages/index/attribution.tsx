@@ -86,11 +86,11 @@ export function Attribution({ id, run }: AttributionProps) {
         </Answered>
       </Section>
       <FactorAttribution id={id} />
-      <Section title="By name" aside={<ExportMenu id={id} table="attribution" />}>
-        <Answered resource={names} what="the attribution by name">
+      <Section title="By security" aside={<ExportMenu id={id} table="attribution" />}>
+        <Answered resource={names} what="the attribution by security">
           {(view) => (
             <Table
-              label="attribution by name"
+              label="attribution by security"
               name="names"
               columns={NAME_COLUMNS}
               rows={view.contributions}
@@ -121,17 +121,17 @@ function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
         metrics={[
           ...term(`Return, ${returnText(view.return_variant)}`, view.total_return, 'Of the portfolio after costs'),
           ...term(withReturn(benchmark, view.benchmark_variant), view.benchmark_return, 'Return of the benchmark'),
-          ...term('Active return', view.active_return, 'Return less that of the benchmark: the sum of the effects'),
-          ...term('Allocation', effects.allocation, 'Of all groups: from holding other weights of them'),
-          ...term('Selection', effects.selection, 'Of all groups: from other names within them'),
-          ...term('Interaction', effects.interaction, 'Of all groups: from both together'),
+          ...term('Active return', view.active_return, 'Return minus benchmark return: the sum of the effects'),
+          ...term('Allocation', effects.allocation, 'All groups: effect of different group weights'),
+          ...term('Selection', effects.selection, 'All groups: effect of different securities within groups'),
+          ...term('Interaction', effects.interaction, 'All groups: combined effect of both'),
         ]}
       />
     </>
   );
 }
 
-/** Names that have a step of their own, at each end. */
+/** Securities with a separate step, at each end. */
 const STEPS = 6;
 
 function Total({ view }: { readonly view: AttributionView }) {
@@ -147,13 +147,13 @@ function Total({ view }: { readonly view: AttributionView }) {
             term: 'Cap',
             value: change(cap),
             kind: signClass(cap),
-            help: 'Return of the index less that of the same index uncapped',
+            help: 'Return of the index minus that of the uncapped index',
           },
           { term: 'Sessions', value: count(periods) },
           {
-            term: 'Adds up',
+            term: 'Reconciles',
             value: reconciles ? 'yes' : 'no',
-            help: 'Whether the contributions sum to the return',
+            help: 'The contributions sum to the return',
             note: `residual ${figure(residual)}`,
           },
         ]}
@@ -224,7 +224,7 @@ const EFFECT_COLUMNS: readonly Column<GroupAttributionRow>[] = (
 const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
   {
     id: 'name',
-    title: 'Name',
+    title: 'Security',
     width: 100,
     grow: 2,
     value: ({ asset_id: name }) => name,
@@ -241,7 +241,7 @@ const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
   numeric({
     id: 'return',
     title: 'Return',
-    help: 'Of the name over the sessions it was held',
+    help: 'Return of the security over the sessions in which it was held',
     width: 92,
     priority: 2,
     of: ({ total_return: own }) => own,

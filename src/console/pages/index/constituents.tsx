@@ -21,7 +21,7 @@ interface ConstituentsProps {
   readonly run: OverviewView;
 }
 
-/** What the index holds on a date, against what was decided; any name leads to why. */
+/** Constituents on a date, compared with the target weights; each one links to its explanation. */
 export function Constituents({ id, run }: ConstituentsProps) {
   const on = parameter('on') ?? run.end;
   const open = parameter('name');
@@ -88,9 +88,9 @@ function Held({ id, view, open }: HeldProps) {
         metrics={[
           { term: 'Constituents', value: count(concentration.constituents), note: view.as_of },
           {
-            term: 'Effective names',
+            term: 'Effective number',
             value: decimal(concentration.effective_assets, 1),
-            help: '1 over the sum of squared weights: equal weights of the same concentration',
+            help: '1 divided by the sum of squared weights',
             ...grossNote(concentration),
           },
           {
@@ -103,7 +103,7 @@ function Held({ id, view, open }: HeldProps) {
           {
             term: 'Volatility, ex ante',
             value: percent(risk?.volatility),
-            help: 'Estimated, annualised: of these weights, from the covariance of the run; not what was realised',
+            help: 'Annualised estimate for these weights from the covariance of the run (not realised)',
           },
           {
             term: 'Drift, one-way',
@@ -139,18 +139,24 @@ function grossNote({ constituents, gross_constituents: all }: WeightsView['conce
   return all === undefined || all === constituents ? {} : { note: `${count(all)} positions, long and short` };
 }
 
-/** What is in no name: cash, or borrowed where names have more than everything. */
+/** The uninvested weight: cash, or a loan if the weights exceed 1. */
 function cashOf(weights: readonly ConstituentRow[]) {
   const cash = 1 - weights.reduce((sum, { weight }) => sum + weight, 0);
   return Math.abs(cash) < SHOWN_MIN
     ? []
-    : [{ term: cash > 0 ? 'Cash' : 'Borrowed', value: percent(Math.abs(cash)), help: 'Of the value, in no name' }];
+    : [
+        {
+          term: cash > 0 ? 'Cash' : 'Borrowed',
+          value: percent(Math.abs(cash)),
+          help: 'Fraction of the value that is not invested in securities',
+        },
+      ];
 }
 
 const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'identifier',
-    title: 'Name',
+    title: 'Security',
     width: 84,
     value: ({ identifier }) => identifier,
     show: ({ identifier }) => <strong>{identifier}</strong>,
@@ -170,7 +176,7 @@ const COLUMNS: readonly Column<Row>[] = [
   numeric({
     id: 'drift',
     title: 'Drift',
-    help: 'Weight less that at the rebalance',
+    help: 'Weight minus the weight at the rebalance',
     width: 80,
     of: ({ delta_since_rebalance: delta }) => delta,
     write: signed,
@@ -187,7 +193,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'cap',
     title: 'Cap',
-    help: 'Whether the name was cut to the cap, and its weight before',
+    help: 'Capped constituents, with their weight before capping',
     width: 124,
     priority: 6,
     value: ({ capped }) => (capped ? 0 : 1),

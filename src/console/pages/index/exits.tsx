@@ -17,7 +17,7 @@ interface Exit {
   readonly divisorAfter: number | null;
 }
 
-/** Names that left between rebalances, also without an action: the table of events has them beside the actions. */
+/** Securities that left between rebalances, with or without an action, from the table of events. */
 export function Exits({ id }: { readonly id: string }) {
   const range = chosenRange();
   const view = useResource(`exits of ${runKey(id)} ${range?.from} ${range?.to}`, (signal) => exitsOf(id, signal), {
@@ -27,12 +27,12 @@ export function Exits({ id }: { readonly id: string }) {
   return (
     <Section
       title="Left between rebalances"
-      aside="delisted, taken over, or without a price for too long: its market value left the divisor"
+      aside="securities that were delisted, acquired or without a price for too long; the divisor was adjusted"
     >
-      <Answered resource={view} what="the names that left">
+      <Answered resource={view} what="the securities that left">
         {(exits) => (
           <Table
-            label={`names that left ${id}`}
+            label={`securities that left ${id}`}
             columns={EXITS}
             rows={exits}
             keyOf={({ date, identifier }) => `${date} ${identifier}`}
@@ -68,11 +68,11 @@ async function exitsOf(id: string, signal: AbortSignal): Promise<readonly Exit[]
 
 const EXITS: readonly Column<Exit>[] = [
   { id: 'date', title: 'At the close of', width: 110, value: ({ date }) => date },
-  { id: 'name', title: 'Name', width: 90, grow: 1, value: ({ identifier }) => identifier },
+  { id: 'name', title: 'Security', width: 90, grow: 1, value: ({ identifier }) => identifier },
   numeric({
     id: 'effect',
-    title: 'Divisor moved by it',
-    help: 'Relative change: the market value that left with the name',
+    title: 'Effect on divisor',
+    help: 'Relative change of the divisor caused by the removed market value',
     width: 140,
     of: ({ effect }) => effect,
     write: (value) => change(value, 4),
@@ -80,7 +80,7 @@ const EXITS: readonly Column<Exit>[] = [
   {
     id: 'divisor',
     title: 'Divisor',
-    help: 'Before and behind all of the session',
+    help: 'Before and after all events of the session',
     width: 170,
     priority: 2,
     align: 'right',

@@ -48,8 +48,8 @@ export function Explanation({ id, identifier, asOf, stale, onClose }: Explanatio
 /** Said where the run is not what would be decided now. */
 export function OfRun({ stale }: Pick<ExplanationProps, 'stale'>) {
   const parts = [
-    stale?.definition === true && 'by the definition of the run, which has changed since',
-    stale?.data === true && 'on the data that is served now, which is not that of the run',
+    stale?.definition === true && 'the definition changed since this run',
+    stale?.data === true && 'the served data differs from the data of the run',
   ].filter(Boolean);
   return parts.length === 0 ? null : <p class="quiet">Decided {parts.join(', ')}.</p>;
 }
@@ -98,7 +98,7 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
       <Weighing explained={explained} currency={currency} />
       {explained.datapoints.length > 0 && (
         <section>
-          <h3>What was read</h3>
+          <h3>Values used</h3>
           <ul class="chain">
             {explained.datapoints.map(({ path, field, value, from, to, observations, known_from: knownFrom }) => (
               <li key={path}>
@@ -135,10 +135,10 @@ function Placing({ explained, quoted }: PlacingProps) {
         ['Weight held', drift === null ? null : `${percent(drift.held_weight, 4)} (${change(drift.change, 4)})`],
         ['Decided on', explained.decision_date],
         ['In effect from', explained.rebalance_date],
-        ['Looked at on', explained.as_of],
-        ['In the index since', explained.entered && cameText(explained.entered)],
+        ['Date shown', explained.as_of],
+        ['Constituent since', explained.entered && cameText(explained.entered)],
         ['Left', explained.left && cameText(explained.left)],
-        ['Order that waits', explained.order && waitingText(explained.order)],
+        ['Pending order', explained.order && waitingText(explained.order)],
         ['Quoted in', quoted],
       ]}
     />
@@ -166,7 +166,7 @@ function Step({ step, currency }: StepProps) {
     value !== null && `value ${datapointText(test, value, currency)}`,
     threshold !== null && `bound ${datapointText(test, threshold, currency)}`,
     rank !== null && `rank ${rank}${cutoff === null ? '' : ` of ${cutoff}`}`,
-    incumbent && 'stayed as a constituent',
+    incumbent && 'kept as a constituent',
     !kept && distance !== null && distance !== 0 && `${datapointText(test, Math.abs(distance), currency)} short`,
   ].filter(Boolean);
   return (
@@ -208,7 +208,7 @@ function Weighing({ explained: { weighting, capping }, currency }: WeighingProps
           ['Before capping', percent(weighting.uncapped_weight, 4)],
           ['Cap', percent(capping?.cap)],
           ['Scale', capping === null ? null : decimal(capping.scale, 6)],
-          ['Cut to the cap', capping === null ? null : capping.capped ? 'yes' : 'no'],
+          ['Capped', capping === null ? null : capping.capped ? 'yes' : 'no'],
         ]}
       />
     </section>

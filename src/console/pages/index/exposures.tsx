@@ -18,7 +18,7 @@ export interface ExposuresProps {
   readonly query: { readonly start?: string; readonly end?: string; readonly interval: 'native' | 'weekly' };
 }
 
-/** A datapoint, weighted, through time; against a benchmark when there is one. Turnover and concentration beside it. */
+/** A weighted datapoint through time, against a benchmark if one is chosen, with turnover and concentration. */
 export function Exposures({ id, query }: ExposuresProps) {
   const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
   const numeric = fields.data?.fields.map(({ name }) => name) ?? [];
@@ -41,7 +41,7 @@ export function Exposures({ id, query }: ExposuresProps) {
               name: 'field',
               label: 'Datapoint',
               kind: 'datapoint',
-              help: 'Weighted by what is held, as known on each date.',
+              help: 'Weighted by the holdings, with values known on each date.',
             }}
             value={field}
             findings={[]}
@@ -53,7 +53,7 @@ export function Exposures({ id, query }: ExposuresProps) {
               name: 'benchmark',
               label: 'Benchmark',
               kind: 'text',
-              help: 'An index, run from its definition, or a name of the market.',
+              help: 'An index (computed from its definition), or a security of the market.',
               suggestions: (indices.data?.indices ?? []).map(({ id: other }) => other).filter((other) => other !== id),
             }}
             value={benchmark ?? undefined}
@@ -72,7 +72,7 @@ export function Exposures({ id, query }: ExposuresProps) {
   );
 }
 
-/** Digits by which values of this size are told apart. */
+/** Digits that distinguish values of this size. */
 const digitsOf = (values: Line['values']): number => {
   const size = Math.max(...values.map((value) => Math.abs(value ?? 0)));
   return size < 1 ? 4 : size < 1000 ? 2 : 0;
@@ -126,7 +126,7 @@ function Concentration({ view }: { readonly view: ExposuresView }) {
   return (
     <Section
       title="Concentration and turnover"
-      aside={active === null ? 'with a benchmark the active share, too' : `active share against ${view.benchmark}`}
+      aside={active === null ? 'choose a benchmark to see the active share' : `active share against ${view.benchmark}`}
     >
       <Chart
         label="Largest weight, turnover and active share"

@@ -62,8 +62,8 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
       exposure,
       contribution,
     })),
-    { name: 'What factors leave of the names', exposure: null, contribution: specific },
-    { name: 'Costs, overlays, what has no regression', exposure: null, contribution: other },
+    { name: 'Security-specific return', exposure: null, contribution: specific },
+    { name: 'Costs, overlays and securities without a regression', exposure: null, contribution: other },
   ];
   return (
     <>

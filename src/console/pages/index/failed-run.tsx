@@ -29,7 +29,7 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
   return (
     <Banner
       kind="bad"
-      title={`The last run failed: ${error?.message ?? 'the job says no more.'}`}
+      title={`The last run failed: ${error?.message ?? 'the job reports no reason.'}`}
       action={
         may('run') && (
           <ActionButton about={runOf(id)} act={(onRefusal) => runAfterFailure(id, job, onRefusal)}>
@@ -44,7 +44,7 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
       <p class="quiet">
         {finished !== null && `${moment(finished)} · `}
         <a href={addressOf('/console/jobs', { job: jobId })}>The job</a>
-        {stored.data !== null && ' · what is shown is the run before it'}
+        {stored.data !== null && ' · the previous run is shown'}
       </p>
     </Banner>
   );

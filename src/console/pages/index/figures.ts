@@ -6,7 +6,7 @@ import { change, count, decimal, percent, signClass } from '../../words/numbers.
 interface Figure {
   readonly term: string;
   readonly value: string;
-  /** What it is. */
+  /** Label of the measured series. */
   readonly help?: string;
   readonly kind?: string;
   readonly note?: string;
@@ -25,12 +25,12 @@ const signed = (term: string, value: number | null, help: string): Figure => ({
   help,
 });
 
-/** What became of a range: the first figures of a page. */
+/** Result of a range: the first figures of a page. */
 export function figuresOf(view: PerformanceView): readonly Figure[] {
   const { metrics, benchmark, benchmark_statistics: relative, of, return_variant: variant } = view;
   const { tracking_error: error, tracking_difference: difference } = metrics;
   return [
-    signed(capital(returnText(variant)), metrics.total_return, 'Last level over the first, less 1'),
+    signed(capital(returnText(variant)), metrics.total_return, 'Last level divided by the first, minus 1'),
     signed('Annualised return', metrics.annualised_return, '(1 + return)^(sessions of a year / n) - 1'),
     {
       term: 'Realised volatility',
@@ -57,7 +57,7 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
           signed(
             'Difference to its index',
             difference,
-            'Return of the portfolio less that of its index, not annualised',
+            'Return of the portfolio minus that of its index, not annualised',
           ),
         ]
       : []),
@@ -69,7 +69,7 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
             value: percent(relative.tracking_error),
             help: 'Realised, annualised: to the benchmark of the run',
           },
-          signed(`Return less ${benchmark}`, relative.excess_return, 'On the dates that both have, not annualised'),
+          signed(`Return minus ${benchmark}`, relative.excess_return, 'On shared dates, not annualised'),
         ]),
   ];
 }
@@ -101,12 +101,12 @@ export function statisticsOf({ statistics }: PerformanceView): readonly Figure[]
   ];
 }
 
-/** The range against the benchmark of the run; nothing without one. */
+/** The range against the benchmark of the run; empty if there is none. */
 export function againstBenchmark({ benchmark_statistics: relative }: PerformanceView): readonly Figure[] {
   if (relative === null) return [];
   return [
-    signed('Return of the benchmark', relative.benchmark_return, 'On the dates that both have, not annualised'),
-    signed('Excess return', relative.excess_return, 'Return less that of the benchmark, not annualised'),
+    signed('Return of the benchmark', relative.benchmark_return, 'On shared dates, not annualised'),
+    signed('Excess return', relative.excess_return, 'Return minus benchmark return, not annualised'),
     {
       term: 'Tracking error',
       value: percent(relative.tracking_error),
@@ -132,11 +132,11 @@ export function againstParent({ parent }: OverviewView): readonly Figure[] {
   if (parent === undefined) return [];
   const { forecast } = parent;
   return [
-    signed(`Return of ${parent.index_id}`, parent.total_return, 'On the dates that both have, not annualised'),
+    signed(`Return of ${parent.index_id}`, parent.total_return, 'On shared dates, not annualised'),
     signed(
       'Tracking difference',
       parent.tracking_difference,
-      'Return of the portfolio after costs less that of the parent',
+      'Return of the portfolio after costs minus that of the parent',
     ),
     {
       term: 'Realised tracking error',
@@ -154,8 +154,8 @@ export function againstParent({ parent }: OverviewView): readonly Figure[] {
           {
             term: 'Realised over forecast',
             value: decimal(forecast.bias),
-            help: 'Bias of the forecasts: above 1 risk was underestimated',
-            note: `right forecasts: ${decimal(forecast.bias_low)} to ${decimal(forecast.bias_high)}`,
+            help: 'Bias of the forecasts: risk was underestimated if it is above 1',
+            note: `unbiased range: ${decimal(forecast.bias_low)} to ${decimal(forecast.bias_high)}`,
           },
         ]),
   ];

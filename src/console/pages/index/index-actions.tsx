@@ -13,7 +13,7 @@ import { percent } from '../../words/numbers.js';
 import { FailedRun } from './failed-run.js';
 import { runAsAsked, runOf } from './run-settings.js';
 
-/** What may be done with an index. */
+/** Actions on an index. */
 export function IndexActions({ id, isOverlay }: { readonly id: string; readonly isOverlay: boolean }) {
   return (
     <>
@@ -34,7 +34,7 @@ export function IndexActions({ id, isOverlay }: { readonly id: string; readonly 
   );
 }
 
-/** What may be done with any run. */
+/** Actions on any run. */
 export function RunActions({ id, isStrategy }: { readonly id: string; readonly isStrategy: boolean }) {
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
   return (
@@ -65,7 +65,7 @@ export function RunState({ id, isStrategy = false }: RunStateProps) {
   return (
     <Banner
       kind="info"
-      title={job.status === 'pending' ? 'A run waits for its turn' : `Running: ${percent(job.progress, 0)}`}
+      title={job.status === 'pending' ? 'A run is queued' : `Running: ${percent(job.progress, 0)}`}
       action={
         may('run') && (
           <Button kind="bare" onClick={() => cancelJob(job.job_id)}>

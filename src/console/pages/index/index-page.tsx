@@ -141,7 +141,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
       }
     >
       {problems.length > 0 && (
-        <Banner kind="bad" title="What it refers to is not all there">
+        <Banner kind="bad" title="A referenced document is missing">
           <Findings findings={problems} />
         </Banner>
       )}
@@ -204,7 +204,7 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
 /** Letters of a description that have room above everything else. */
 const DESCRIPTION_MAX = 240;
 
-/** What an index is, in its own words; a long text in full once it is opened. */
+/** Description of an index; a long text is collapsed. */
 function Description({ text }: { readonly text: string | null }) {
   if (text === null) return null;
   if (text.length <= DESCRIPTION_MAX) return <span class="index-description">{text}</span>;
@@ -288,18 +288,18 @@ function NeverRun({ id }: { readonly id: string }) {
         )
       }
     >
-      A run computes the level of every session from the base date on; everything here is read from it.
+      Run the index to compute its level for every session since the base date. These pages show the results.
     </EmptyState>
   );
 }
 
-/** Why what is shown is not what a run would give now. */
+/** Reasons why the displayed run is out of date. */
 function Stale({ id, stale }: { readonly id: string; readonly stale: StaleState }) {
   const store = stale.store_id;
   return (
     <Banner
       kind="warning"
-      title="This run is not what a run would give now"
+      title="This run is out of date"
       action={
         <>
           {store !== null && may('data') && (

@@ -24,11 +24,11 @@ interface LevelChartProps {
   readonly performance: PerformanceView;
 }
 
-/** Indices drawn beside the own one. */
+/** Indices drawn in addition to this one. */
 const OTHERS_MAX = 6;
 
 const VARIANTS = [
-  { value: 'own', text: 'Own', help: 'The return that the definition asks for' },
+  { value: 'own', text: 'Own', help: 'The return variant of the definition' },
   { value: 'price', text: 'Price', help: 'Without dividends' },
   { value: 'total', text: 'Total', help: 'With dividends' },
   { value: 'net', text: 'Net', help: 'With dividends after tax' },
@@ -148,14 +148,14 @@ interface Levels {
   readonly data: readonly (number | null)[];
 }
 
-/** @param run which of its runs; the newest unless given */
+/** @param run one of its runs. Default: the newest */
 async function levelsOf(id: string, variant: Variant, signal: AbortSignal, run = {}): Promise<Levels> {
   const query = variant === 'own' ? run : { ...run, variant };
   const { levels, variant: told } = await service.value.call('getLevels', { params: { index_id: id }, query, signal });
   return { id, variant: told, index: levels.index, data: levels.data };
 }
 
-/** The levels in the variant asked for, or in the index's own where its prices cannot tell that one. */
+/** The levels in the requested variant, or in that of the definition if the prices do not support it. */
 async function nearestLevels(id: string, variant: Variant, signal: AbortSignal): Promise<Levels> {
   try {
     return await levelsOf(id, variant, signal);
@@ -220,7 +220,7 @@ function rebased(values: readonly (number | null)[], first: number): readonly (n
   return base === null ? values : values.map((value) => (value === null ? null : (100 * value) / base));
 }
 
-/** Other indices with a run, to be drawn beside this one. */
+/** Other indices with a run, which can be added to the chart. */
 function OtherIndices({ id, others }: { readonly id: string; readonly others: readonly string[] }) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   const free = (runs.data?.backtests ?? []).filter(({ index_id: one }) => one !== id && !others.includes(one));
@@ -228,13 +228,13 @@ function OtherIndices({ id, others }: { readonly id: string; readonly others: re
   return (
     <>
       {others.map((one) => (
-        <Button key={one} onClick={() => set(others.filter((other) => other !== one))} title={`Leave ${one} away`}>
+        <Button key={one} onClick={() => set(others.filter((other) => other !== one))} title={`Remove ${one}`}>
           {one} <Icon name="close" />
         </Button>
       ))}
       {free.length > 0 && others.length < OTHERS_MAX && (
         <AddSelect
-          label="Draw another index"
+          label="Add an index"
           prompt="+ Index"
           options={free.map(({ index_id: one }) => ({ value: one, text: one }))}
           onAdd={(one) => setParameters({ with: [...others, one].join(','), unit: null })}

@@ -27,7 +27,7 @@ interface LimitsProps {
 
 type Rule = NonNullable<LimitsView['rule']>;
 
-/** Before the id of a constraint set, where rules and sets stand in one list. */
+/** Prefix of constraint sets in a list of rules and sets. */
 const SET = 'set:';
 
 /** A published rule of concentration, or the rows of a constraint set, watched on every session. */
@@ -62,7 +62,7 @@ export function Limits({ id, run }: LimitsProps) {
         {chosen?.startsWith(SET) === false && <Issuers />}
         {sets.data?.constraint_sets.length === 0 && (
           <p class="quiet">
-            Rows of a constraint set are watched, too: they are saved on the page{' '}
+            Constraint sets are monitored, too. Save them on the page{' '}
             <a href={`/console/optimise?index=${encodeURIComponent(id)}`}>Optimise</a>.
           </p>
         )}
@@ -87,9 +87,12 @@ function Issuers() {
   const names = [...new Set([ISSUER, chosen, 'IDENTIFIER', ...columns.map(({ name }) => name)])];
   return (
     <Select
-      label="Names count together by"
+      label="Group securities by"
       isLabelShown
-      options={names.map((name) => ({ value: name, text: name === 'IDENTIFIER' ? 'none: each for itself' : name }))}
+      options={names.map((name) => ({
+        value: name,
+        text: name === 'IDENTIFIER' ? 'none: each security separately' : name,
+      }))}
       value={chosen}
       onChoose={(by) => setParameters({ by: by === ISSUER ? null : by })}
     />
@@ -124,12 +127,12 @@ function Watched({ id, view }: { readonly id: string; readonly view: LimitsView 
         label="Figures of the limits"
         metrics={[
           { term: 'Sessions', value: count(sessions) },
-          { term: 'Beyond a bound', value: count(breached), kind: breached > 0 ? 'down' : '', note: 'sessions' },
+          { term: 'Breached', value: count(breached), kind: breached > 0 ? 'down' : '', note: 'sessions' },
           { term: 'Rows', value: count(total) },
           {
             term: 'Nearest breach',
             value: distance === null ? '–' : change(distance.move),
-            help: 'The least move of the price of one name, all others unchanged, that takes a row beyond its bound on the last date',
+            help: 'Smallest price change of one security that breaches a limit on the last date, with all other prices unchanged',
             note:
               distance === null ? undefined : (
                 <a href={nameAddress(distance.identifier)}>{`price of ${distance.identifier}`}</a>
@@ -140,7 +143,7 @@ function Watched({ id, view }: { readonly id: string; readonly view: LimitsView 
       <Headroom view={view} />
       <Section title="Rows" aside={total > rows.length && `the first ${count(rows.length)}`}>
         <Table
-          label="rows watched"
+          label="limits monitored"
           name="rows"
           columns={ROWS}
           rows={rows}
@@ -150,7 +153,7 @@ function Watched({ id, view }: { readonly id: string; readonly view: LimitsView 
           height={320}
         />
       </Section>
-      <Section title="Breaches" aside="from the first session beyond a bound to the last">
+      <Section title="Breaches" aside="from the first session in breach to the last">
         <Table
           label="breaches"
           name="breaches"
@@ -164,7 +167,7 @@ function Watched({ id, view }: { readonly id: string; readonly view: LimitsView 
           }
           sort={{ column: 'begin', direction: 'desc' }}
           height={360}
-          empty="No row was beyond its bound."
+          empty="No limit was breached."
         />
       </Section>
     </>
@@ -178,7 +181,7 @@ function Headroom({ view: { state, rows } }: { readonly view: LimitsView }) {
     [state],
   );
   return (
-    <Section title="Headroom" aside="distance to the nearest bound, negative beyond it">
+    <Section title="Headroom" aside="distance to the nearest bound; negative in a breach">
       <Chart
         label="Headroom"
         dates={state.dates}
@@ -202,7 +205,7 @@ const ROWS: readonly Column<Row>[] = [
   { id: 'side', title: 'Side', width: 72, priority: 4, value: ({ side }) => side },
   {
     id: 'breached',
-    title: 'Sessions beyond',
+    title: 'Sessions in breach',
     width: 122,
     align: 'right',
     value: (row) => row.breached_sessions,
@@ -210,8 +213,8 @@ const ROWS: readonly Column<Row>[] = [
   },
   {
     id: 'value',
-    title: 'At its tightest',
-    help: 'What the row measured on the date of least headroom',
+    title: 'Tightest value',
+    help: 'Measured value on the date of least headroom',
     width: 116,
     align: 'right',
     value: ({ least }) => least.value,
@@ -250,7 +253,7 @@ function breachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
     {
       id: 'worst',
       title: 'Worst',
-      help: 'What the row measured on its worst date',
+      help: 'Measured value on its worst date',
       width: 90,
       priority: 3,
       align: 'right',

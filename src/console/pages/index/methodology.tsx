@@ -14,9 +14,7 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
   );
   return (
     <div class="index-part">
-      {parameter('run_id') !== null && (
-        <p class="quiet">The definition as it is stored now, whichever run is looked at elsewhere.</p>
-      )}
+      {parameter('run_id') !== null && <p class="quiet">The current definition, independent of the selected run.</p>}
       <Answered resource={words} what="the methodology">
         {({ sentences }) => (
           <ol class="methodology">

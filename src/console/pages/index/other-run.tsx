@@ -31,9 +31,7 @@ export function OtherRun({ id, trouble }: OtherRunProps) {
       <p>
         {termsText(run.request as Json, 'BacktestRequest', schemas.data)}
         {run.index_version !== null && ` · version ${run.index_version} of the definition`} ·{' '}
-        <a href={withQuery({ tab: 'runs', run_id: null, run_from: shown, run_to: null })}>
-          why it differs from the newest
-        </a>
+        <a href={withQuery({ tab: 'runs', run_id: null, run_from: shown, run_to: null })}>compare with the newest</a>
       </p>
     </Banner>
   );

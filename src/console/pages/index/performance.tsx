@@ -84,7 +84,7 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** In the return asked for, where the run has it: a portfolio has that of its run alone. */
+/** The requested return variant if the run has it: a portfolio has only the variant of its run. */
 async function measure({ id, of, variant, query, signal }: Asked): Promise<PerformanceView> {
   const params = { index_id: id };
   const ask = (asked: { readonly variant?: Exclude<Variant, 'own'> }) =>
@@ -102,7 +102,9 @@ async function measure({ id, of, variant, query, signal }: Asked): Promise<Perfo
 function Instead({ view, variant }: { readonly view: PerformanceView; readonly variant: Variant }) {
   if (variant === 'own' || variant === view.return_variant) return null;
   const why =
-    view.of === 'portfolio' ? 'a portfolio has the return of its run alone' : `this run has no ${returnText(variant)}`;
+    view.of === 'portfolio'
+      ? 'a portfolio has only the return variant of its run'
+      : `this run has no ${returnText(variant)}`;
   return (
     <span class="quiet">
       . Figures and drawdown are not of the {returnText(variant)}: {why}.
@@ -112,7 +114,7 @@ function Instead({ view, variant }: { readonly view: PerformanceView; readonly v
 
 interface ShownProps {
   readonly view: PerformanceView;
-  /** What the figures are of. */
+  /** Subject of the figures. */
   readonly subject: string;
 }
 
@@ -134,7 +136,7 @@ function Drawdown({ view, subject }: ShownProps) {
   );
 }
 
-/** Months, the falls one by one, how returns are distributed, and what they are beside others. */
+/** Monthly returns, drawdowns, the distribution of returns, and comparisons. */
 function More({ view, run, subject }: ShownProps & { readonly run: OverviewView }) {
   const { benchmark, benchmark_variant: variant } = view;
   const window = `${subject}, ${view.start} to ${view.end}`;
@@ -181,7 +183,7 @@ const FALLS: readonly Column<PerformanceView['drawdowns'][number]>[] = [
   {
     id: 'depth',
     title: 'Depth',
-    help: 'Lowest level over the high, less 1',
+    help: 'Lowest level divided by the high, minus 1',
     width: 84,
     align: 'right',
     value: ({ depth }) => depth,

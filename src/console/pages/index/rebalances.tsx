@@ -78,7 +78,7 @@ const MS_PER_DAY = 86_400_000;
 /** Rebalances that are shown of the schedule. */
 const UPCOMING = 4;
 
-/** What the schedule has behind the run: days that have passed without data, and days from today on. */
+/** Scheduled dates after the run: past dates without data, and dates from today. */
 function Upcoming({ id, after }: { readonly id: string; readonly after: string | undefined }) {
   const yesterday = new Date(Date.now() - MS_PER_DAY).toISOString().slice(0, 10);
   const behind = useSchedule(id, after);
@@ -89,12 +89,12 @@ function Upcoming({ id, after }: { readonly id: string; readonly after: string |
     <>
       {passed.length > 0 && (
         <p class="quiet">
-          Passed without data: {passed.join(', ')}
-          {passed.length === UPCOMING && ' and later ones'}. They are computed once the data reaches them.
+          Past dates without data: {passed.join(', ')}
+          {passed.length === UPCOMING && ' and later ones'}. They are computed after the data is refreshed.
         </p>
       )}
       {upcoming.length > 0 && (
-        <Section title="To come" aside="by the schedule, from today on">
+        <Section title="To come" aside="scheduled from today">
           <p class="upcoming">
             {upcoming.map((date) => (
               <Badge key={date} title={ahead?.announcements?.[date] && `Decided on ${ahead.announcements[date]}`}>
@@ -131,13 +131,13 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
   {
     id: 'cause',
     title: 'Called by',
-    help: 'The schedule, or a breach of the rule that the definition answers',
+    help: 'The schedule, or a breach of a rule of the definition',
     width: 92,
     priority: 6,
     value: ({ cause }) => cause,
     show: ({ cause }) => (cause === 'schedule' ? cause : <Badge kind="warning">{cause.replace('_', ' ')}</Badge>),
   },
-  numeric({ id: 'names', title: 'Names', width: 72, of: (row) => row.constituents, write: count }),
+  numeric({ id: 'names', title: 'Constituents', width: 72, of: (row) => row.constituents, write: count }),
   {
     id: 'added',
     title: 'Added',
@@ -168,7 +168,7 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
   numeric({
     id: 'cost',
     title: 'Cost',
-    help: 'Of the value at the close before, in basis points; none where the run was made without costs',
+    help: 'Basis points of the value at the previous close; empty for runs without costs',
     width: 92,
     priority: 4,
     of: (row) => row.cost_fraction,

@@ -29,7 +29,7 @@ const MODELS = [
   { value: 'styles', text: 'Styles' },
 ] as const;
 
-/** Estimators of a stored model with factors, and how its id stands in the address. */
+/** Estimators of factor models, and the prefix of a stored model in the address. */
 const FACTOR_ESTIMATORS: ReadonlySet<string> = new Set(['statistical', 'industries', 'styles']);
 const STORED = 'stored:';
 
@@ -113,7 +113,7 @@ function Contributions({ id }: { readonly id: string }) {
           <>
             <Bars
               isPlain
-              label="Names with the largest contribution to volatility"
+              label="Securities with the largest contribution to volatility"
               bars={weights
                 .flatMap(({ identifier, risk_contribution: value }) =>
                   value === null ? [] : [{ label: identifier, value }],
@@ -223,7 +223,7 @@ function Factors({ id }: { readonly id: string }) {
                 {
                   term: 'Covered',
                   value: percent(view.covered_weight),
-                  help: 'Share of the gross active weight that is covered',
+                  help: 'Share of the gross active weight covered by the model',
                 },
               ]}
             />
@@ -251,17 +251,17 @@ function Reconciliation({ id }: { readonly id: string }) {
   );
   return (
     <Section
-      title="Does everything add up?"
+      title="Identities"
       aside={
         view.data !== undefined &&
         (view.data.reconciles ? (
           <Badge kind="good">all {view.data.checks.length} identities hold</Badge>
         ) : (
-          <Badge kind="bad">not all identities hold</Badge>
+          <Badge kind="bad">some identities do not hold</Badge>
         ))
       }
     >
-      <Answered resource={view} what="the identities, which are computed again">
+      <Answered resource={view} what="the identities, which are being recomputed">
         {({ checks }) => (
           <Table label="identities" columns={CHECK_COLUMNS} rows={checks} keyOf={({ name }) => name} height={420} />
         )}
@@ -280,7 +280,7 @@ const CHECK_COLUMNS: readonly Column<Check>[] = [
   },
   {
     id: 'meaning',
-    title: 'What must hold',
+    title: 'Identity',
     width: 200,
     grow: 4,
     value: ({ meaning }) => meaning,

@@ -45,7 +45,7 @@ export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
           ) : (
             <MayNot scope="run" what="compare runs" />
           );
-        const result = job.result as RunsDifference | null; // The kind of the job says so.
+        const result = job.result as RunsDifference | null; // The kind of the job implies this type.
         return result === null ? (
           <JobState job={job} onAgain={submit} />
         ) : (
@@ -88,25 +88,25 @@ function Difference({ found, of: { id, version } }: DifferenceProps) {
     <>
       <Facts
         facts={[
-          ['Levels', isSame ? 'the same on every date, to the bit' : 'differ'],
+          ['Levels', isSame ? 'identical on every date' : 'differ'],
           ['First date that differs', first],
           [
             'Largest difference',
             largest && `${decimal(largest.from)} → ${decimal(largest.to)} on ${largest.date}, both 100 at their start`,
           ],
-          ['Return of the portfolio, later less earlier', change(total, 4)],
+          ['Return of the later run minus that of the earlier run', change(total, 4)],
           ['Engine', engine.from === engine.to ? engine.from : `${engine.from} → ${engine.to}`],
           ['Data store', storesOf(data.stores)],
         ]}
       />
       <h3>Causes</h3>
       {effects === null ? (
-        <p class="quiet">What each cause adds is not known. {reason}</p>
+        <p class="quiet">The effect of each cause is not available. {reason}</p>
       ) : effects.length === 0 ? (
-        <p class="quiet">Nothing they were made of differs.</p>
+        <p class="quiet">The runs have the same definition, request, data and engine.</p>
       ) : (
         <Bars
-          label="What each cause adds to the total return"
+          label="Effect of each cause on the total return"
           bars={[
             ...effects.map(({ cause, total_return: value }) => ({ label: CAUSES[cause], value })),
             { label: 'Total', value: total, isTotal: true },
@@ -137,14 +137,14 @@ const storesOf = ({ from, to }: RunsDifference['data']['stores']): string | null
 /** Values of the data that differ. */
 function Cells({ data: { cells, first, reason } }: Pick<RunsDifference, 'data'>) {
   if (cells === 0) return null;
-  if (cells === null) return <p class="quiet">Which values differ is not known. {reason}</p>;
+  if (cells === null) return <p class="quiet">The list of differing values is not available. {reason}</p>;
   const text = (value: unknown) => (value === null ? '–' : String(value));
   return (
     <>
       <p class="quiet">
         {count(cells)} values differ{cells > first.length && `; the first ${count(first.length)} of them`}.
       </p>
-      <WrittenTable label="Values that differ" heads={['Table', 'Name', 'Date', 'Field', 'Before', 'After']}>
+      <WrittenTable label="Values that differ" heads={['Table', 'Security', 'Date', 'Field', 'Before', 'After']}>
         {first.map(({ table, identifier, date, field, before, after }) => (
           <tr key={`${table} ${identifier} ${date} ${field}`}>
             <td>{table}</td>

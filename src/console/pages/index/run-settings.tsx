@@ -22,10 +22,10 @@ interface Asked {
   readonly isStrategy: boolean;
 }
 
-/** Runs, as what is asked for: their terms are told what was wrong with them. */
+/** Source of requests for runs: their form shows the refusals. */
 export const runOf = (id: string): string => `run ${id}`;
 
-/** What the newest run took, and the terms of the next one: they stand in the address where they are others. */
+/** Terms of the newest run and of the next one, which are in the address if they differ. */
 export function RunSettings({ id, isStrategy }: Asked) {
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
   const newest = useResource(`newest run ${id} ${isRunning}`, (signal) => newestRun(id, signal), { keeps: true });
@@ -55,7 +55,7 @@ export function RunSettings({ id, isStrategy }: Asked) {
     >
       <summary>
         {newest.data === null ? 'Terms of the run' : termsText(newest.data.request as Json, SCHEMA, schemas.data)}
-        {may('run') && <span class="run-settings-change">{isOther ? 'the next run has others' : 'change'}</span>}
+        {may('run') && <span class="run-settings-change">{isOther ? 'changed for the next run' : 'change'}</span>}
       </summary>
       {may('run') && (
         <SchemaForm
@@ -88,10 +88,10 @@ export async function runAsAsked({ id, isStrategy }: Asked, onRefusal: OnRefusal
   await send(id, inAddress() ?? (newest === null ? {} : termsOf(newest)), onRefusal);
 }
 
-/** The same where the newest run is not what one would give now: the service has its terms. */
+/** Runs with the terms of the newest run, which the service stores. */
 export const runAgain = (id: string, onRefusal: OnRefusal) => send(id, inAddress() ?? { if_stale: true }, onRefusal);
 
-/** The same that failed, or what the address asks instead. */
+/** Runs with the terms that failed, or those of the address. */
 export const runAfterFailure = (id: string, failed: JobStatus, onRefusal: OnRefusal) =>
   send(id, inAddress() ?? (requestOf(failed) as JsonObject), onRefusal);
 
@@ -110,7 +110,7 @@ interface Terms {
   readonly isStrategy: boolean;
 }
 
-/** Whether the terms asked for are those of a run: one that is not given is as by default, or the strategy's own. */
+/** True if the requested terms equal those of a run; omitted terms are the defaults, or those of the strategy. */
 function isSameRun({ asked, taken, isStrategy }: Terms, schemas: Schemas | undefined): boolean {
   if (schemas === undefined) return false;
   return fieldsOf(schemas, SCHEMA).every(({ name, otherwise }) => {

@@ -6,7 +6,7 @@ import { labelOf } from '../../words/labels.js';
 import { figure } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 
-/** What says when a run is made, and nothing about what it is. */
+/** Terms that control when a run starts but do not affect its result. */
 export const EXCEPT = ['if_stale'];
 
 /** The run of an index that was made last; null before the first. */

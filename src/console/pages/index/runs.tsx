@@ -27,7 +27,7 @@ export function Runs({ id }: { readonly id: string }) {
       <Answered resource={list} what="the runs">
         {({ runs }) => (
           <>
-            <Section title="Runs" aside="a row opens the index as that run has it">
+            <Section title="Runs" aside="select a row to open the index at that run">
               <Table
                 label={`runs of ${id}`}
                 name="runs"
@@ -45,7 +45,7 @@ export function Runs({ id }: { readonly id: string }) {
             {runs.length > 1 ? (
               <Compared id={id} runs={runs} />
             ) : (
-              <p class="quiet">Once there is another run, what makes both differ is told here.</p>
+              <p class="quiet">A comparison is available after the second run.</p>
             )}
           </>
         )}
@@ -54,7 +54,7 @@ export function Runs({ id }: { readonly id: string }) {
   );
 }
 
-/** Letters of an id that tell runs of one minute apart. */
+/** Characters of an id that distinguish runs of one minute. */
 const ID_SHOWN = 4;
 
 interface ComparedProps {
@@ -106,7 +106,7 @@ function Compared({ id, runs }: ComparedProps) {
 const PUBLISHED: Column<StoredRun> = {
   id: 'published',
   title: 'Published',
-  help: 'Whether closes of the run are in the published log',
+  help: 'Closes of the run in the published log',
   width: 96,
   priority: 2,
   value: ({ published }) => Number(published),
@@ -168,7 +168,7 @@ const columnsOf = (id: string, schemas: Schemas | undefined): readonly Column<St
   {
     id: 'terms',
     title: 'Terms',
-    help: 'What is not as by default',
+    help: 'Terms that differ from the defaults',
     width: 130,
     priority: 3,
     grow: 2,

@@ -29,7 +29,7 @@ interface ScenariosProps {
   readonly run: OverviewView;
 }
 
-/** The composition of the run through past windows and under shocks; what is asked stands in the address. */
+/** The composition of the run in past windows and under shocks; the address contains the request. */
 export function Scenarios({ id, run }: ScenariosProps) {
   const text = parameter('scenarios');
   const asked = scenariosIn(text);
@@ -51,12 +51,15 @@ export function Scenarios({ id, run }: ScenariosProps) {
     <div class="index-part">
       <Adding run={run} on={on} asked={asked} onChange={set} />
       {text !== null && asked.length === 0 && (
-        <Banner kind="warning" title="The scenarios of this address cannot be read: it was cut or changed." />
+        <Banner
+          kind="warning"
+          title="The scenarios in this address cannot be read. The address is incomplete or was changed."
+        />
       )}
       {asked.length === 0 && (
         <EmptyState title="No scenario yet">
-          A window takes what is held on {on} through past dates; a shock moves names, groups such as{' '}
-          <code>SECTOR:Energy</code>, or series, and the rest responds by regression.
+          A window applies past returns to the holdings on {on}; a shock changes securities, groups such as{' '}
+          <code>SECTOR:Energy</code>, or series, and the other securities respond by regression.
         </EmptyState>
       )}
       {asked.map((scenario, at) => (
@@ -70,14 +73,14 @@ export function Scenarios({ id, run }: ScenariosProps) {
         />
       ))}
       {asked.some(isEmptyShock) && (
-        <p class="quiet">A shock that moves nothing yet is left out: add what moves, and by how much.</p>
+        <p class="quiet">An empty shock is ignored. Add a security, group or series and its change.</p>
       )}
       {isWritten && isBehind && <Wait what="the scenarios" />}
       {isWritten && trouble !== null && <Problem trouble={trouble} />}
       {isWritten && data !== undefined && trouble === null && (
         <>
           {data.findings.length > 0 && <Findings findings={data.findings} shown={3} />}
-          <Section title="Returns" aside={`of what is held on ${data.as_of}`}>
+          <Section title="Returns" aside={`holdings on ${data.as_of}`}>
             <Table
               label="scenarios"
               columns={COLUMNS}
@@ -103,7 +106,7 @@ interface AddingProps {
   onChange(asked: readonly JsonObject[]): void;
 }
 
-/** What is added to the scenarios, and of which composition they are. */
+/** Buttons that add scenarios, and the date of the composition. */
 function Adding({ run, on, asked, onChange }: AddingProps) {
   const name = (what: string) => `${what} ${asked.length + 1}`;
   return (
@@ -172,7 +175,9 @@ function Asked({ scenario, findings, path, onChange, onRemove }: AskedProps) {
         names={isWindow ? ['name'] : ['name', 'shocks', 'regression_sessions']}
         changes={{
           shocks: { unit: 'fraction' },
-          regression_sessions: { help: 'Sessions up to the date of what is held whose returns tell the responses.' },
+          regression_sessions: {
+            help: 'Sessions up to the date of the holdings whose returns estimate the responses.',
+          },
         }}
         value={scenario}
         findings={findings}
@@ -217,7 +222,7 @@ function Opened({ result, by, asOf }: OpenedProps) {
   const isEstimated = names.some(({ standard_error: error }) => error !== null);
   return (
     <>
-      <Section title={`${name} by ${by.toLowerCase()}`} aside="contributions to the return, the worst first">
+      <Section title={`${name} by ${by.toLowerCase()}`} aside="contributions to the return, worst first">
         <Bars
           label={`Contributions to ${name}`}
           bars={groups.slice(0, SHOWN).map(({ group, contribution }) => ({ label: group, value: contribution }))}
@@ -225,8 +230,11 @@ function Opened({ result, by, asOf }: OpenedProps) {
         />
       </Section>
       <Section
-        title={`${name} by name`}
-        aside={proxied.length > 0 && `${counted(proxied.length, 'name')} without prices take those of their group`}
+        title={`${name} by security`}
+        aside={
+          proxied.length > 0 &&
+          `${counted(proxied.length, 'security', 'securities')} without prices use the returns of their group`
+        }
       >
         <Table
           label={`names in ${name}`}
@@ -249,7 +257,7 @@ const COLUMNS: readonly Column<ScenarioResult>[] = [
   numeric({
     id: 'covered',
     title: 'Covered',
-    help: 'Weight with a return of its own',
+    help: 'Weight of securities with their own returns',
     width: 90,
     priority: 3,
     of: (row) => row.covered_weight,
@@ -275,7 +283,7 @@ const COLUMNS: readonly Column<ScenarioResult>[] = [
 ];
 
 const NAMES: readonly Column<NameRow>[] = [
-  { id: 'name', title: 'Name', width: 86, grow: 1, value: ({ identifier }) => identifier },
+  { id: 'name', title: 'Security', width: 86, grow: 1, value: ({ identifier }) => identifier },
   { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
   numeric({ id: 'weight', title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
   numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: signed }),

@@ -22,7 +22,7 @@ interface WeightsProps {
   readonly run: OverviewView;
 }
 
-/** Groups and names that have a colour of their own. */
+/** Maximum number of groups and securities with their own colour. */
 const GROUPS_MAX = COLOURS - 1;
 const NAMES_MAX = 8;
 
@@ -64,12 +64,12 @@ export function Weights({ id, run }: WeightsProps) {
           {(view) => <Stack view={view} label={`Weights of ${id} by ${by.toLowerCase()}`} />}
         </Answered>
       </Section>
-      <Section title="Largest names" aside="by average weight in the range">
+      <Section title="Largest constituents" aside="by average weight in the range">
         <Answered resource={names} what="the weights of names">
           {(view) => <Largest view={view} id={id} />}
         </Answered>
       </Section>
-      <Section title="Effective number of names" aside="1 over the sum of squared weights">
+      <Section title="Effective number of constituents" aside="1 over the sum of squared weights">
         <Answered resource={names} what="the concentration">
           {(view) => <Effective view={view} />}
         </Answered>
@@ -93,7 +93,7 @@ const linesOf = (view: ExposuresView): readonly Line[] =>
 /** Half of the last digit of a percentage. */
 const SHOWN_MIN = 5e-5;
 
-/** What is in no name, where that is something: cash. */
+/** Cash, if there is any. */
 function cashOf({ dates, groups }: ExposuresView): readonly Line[] {
   const held = dates.map((_, t) => groups.reduce((sum, { weights }) => sum + (weights[t] ?? 0), 0));
   const cash = held.map((sum) => (sum === 0 ? 0 : 1 - sum)); // Nothing is held before the first composition.
@@ -102,7 +102,7 @@ function cashOf({ dates, groups }: ExposuresView): readonly Line[] {
     : [];
 }
 
-/** Grounds on each other; lines where a group is short and a ground would tell nothing. */
+/** Stacked areas; lines if a group is short. */
 function Stack({ view, label }: { readonly view: ExposuresView; readonly label: string }) {
   const lines = useMemo(() => [...linesOf(view), ...cashOf(view)], [view]);
   const isShort = view.groups.some(({ weights }) => weights.some((weight) => weight < 0));
@@ -124,7 +124,7 @@ function Largest({ view, id }: { readonly view: ExposuresView; readonly id: stri
   const lines = useMemo(() => linesOf(view).filter(({ id: group }) => group !== 'OTHERS'), [view]);
   return (
     <Chart
-      label={`Largest names of ${id}`}
+      label={`Largest constituents of ${id}`}
       dates={view.dates}
       lines={lines}
       height={240}
@@ -137,12 +137,12 @@ function Largest({ view, id }: { readonly view: ExposuresView; readonly id: stri
 
 function Effective({ view }: { readonly view: ExposuresView }) {
   const lines = useMemo<readonly Line[]>(
-    () => [{ id: 'effective', label: 'Effective names', values: view.concentration.effective, colour: 1 }],
+    () => [{ id: 'effective', label: 'Effective number', values: view.concentration.effective, colour: 1 }],
     [view],
   );
   return (
     <Chart
-      label="Effective number of names"
+      label="Effective number of constituents"
       dates={view.dates}
       lines={lines}
       height={140}

@@ -15,7 +15,7 @@ export function WholeRun({ tab, run: { start, end } }: WholeRunProps) {
   if (range === null || OF_RANGE.has(tab)) return null;
   return (
     <p class="quiet">
-      The range {range.from} to {range.to} is not used here: this part is of the whole run, {start} to {end}.
+      The range {range.from} to {range.to} does not apply here: this part covers the whole run, {start} to {end}.
     </p>
   );
 }

@@ -47,7 +47,7 @@ function Job({ job }: { readonly job: JobStatus }) {
       {status === 'succeeded' && (
         <div>
           <LinkButton kind="main" href={jobAddress(job)}>
-            See the result
+            Open the result
           </LinkButton>
         </div>
       )}

@@ -18,7 +18,7 @@ type State = JobStatus['status'];
 
 const STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const satisfies readonly State[];
 const FIRST = 100;
-/** What the service lists at once. */
+/** Maximum number of jobs in one response. */
 const MOST = 500;
 
 /** Every job: what waits, runs, ended; any of them opens to what was asked and what came of it. */
@@ -68,7 +68,7 @@ export function JobsPage() {
             <EmptyState title="No job">
               {kind === undefined && status === undefined
                 ? 'Runs, optimisations, sweeps, reports and refreshes are listed here.'
-                : 'None is of this kind and state.'}
+                : 'No jobs of this kind and state.'}
             </EmptyState>
           ) : (
             <>

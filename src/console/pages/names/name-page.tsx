@@ -40,7 +40,7 @@ export function NamePage({ params }: PageProps) {
       title={identifier}
       above={[
         { address: '/console/data', text: 'Data' },
-        { address: '/console/names', text: 'Names' },
+        { address: '/console/names', text: 'Securities' },
       ]}
       subtitle={
         <>
@@ -57,7 +57,7 @@ export function NamePage({ params }: PageProps) {
             {(view) => <Actions view={view} currency={currency} />}
           </Answered>
         </Section>
-        <Section title="Reference data" aside="as known now">
+        <Section title="Reference data" aside="latest known values">
           <Answered resource={reference} what="the reference data">
             {(view) => <Reference view={view} />}
           </Answered>
@@ -69,8 +69,8 @@ export function NamePage({ params }: PageProps) {
 
 const BASES = [
   { value: 'none', text: 'As stored' },
-  { value: 'splits', text: 'Splits', help: 'On the share basis of the latest date' },
-  { value: 'total', text: 'Total', help: 'As a holding with dividends reinvested grows' },
+  { value: 'splits', text: 'Splits', help: 'Adjusted to the share basis of the latest date' },
+  { value: 'total', text: 'Total', help: 'Value of a holding with dividends reinvested' },
 ] as const;
 const SCALES = [
   { value: 'linear', text: 'Linear' },
@@ -142,7 +142,7 @@ function PriceCharts({ view, actions, currency, isLog }: PriceChartsProps) {
   const range = chosenRange();
   const [start, end] = [dates[0], dates.at(-1)];
   if (start === undefined || end === undefined || data.length === 0)
-    return <EmptyState title="No prices">The store holds no bar of this name.</EmptyState>;
+    return <EmptyState title="No prices">The store contains no prices of this security.</EmptyState>;
   return (
     <>
       <RangeBar start={start} end={end} />
@@ -213,22 +213,22 @@ interface ActionsProps {
 
 function Actions({ view, currency }: ActionsProps) {
   const { actions, trailing_dividend: dividend, trailing_dividend_yield: dividendYield } = view;
-  if (actions.length === 0) return <p class="quiet">None is held.</p>;
+  if (actions.length === 0) return <p class="quiet">The store contains none.</p>;
   return (
     <>
       <Metrics
-        label="Sums of the actions"
+        label="Totals of corporate actions"
         metrics={[
           {
-            term: 'Dividends of a year',
+            term: 'Dividends, 12 months',
             value: inMoney(figure(dividend), currency),
-            help: 'Ordinary, per share, to the last date held',
+            help: 'Ordinary dividends per share in the year to the last date',
           },
-          { term: 'Yield', value: percent(dividendYield), help: 'Over the close of that date' },
+          { term: 'Yield', value: percent(dividendYield), help: 'Divided by the close of that date' },
           {
-            term: 'Splits together',
+            term: 'Cumulative split ratio',
             value: decimal(view.cumulative_split_ratio, 4),
-            help: 'Shares now for one share at the start',
+            help: 'Current shares for one share at the start',
           },
         ]}
       />
@@ -262,19 +262,19 @@ const actionColumns = (currency: string | null): readonly Column<Action>[] => [
   { id: 'pay', title: 'Paid', width: 100, priority: 2, value: (row) => row.pay_date },
   { id: 'status', title: 'State', width: 96, priority: 3, value: ({ status }) => status },
   { id: 'cash', title: 'Cash', width: 72, align: 'right', priority: 5, value: ({ cash }) => cash },
-  { id: 'related', title: 'Other name', width: 100, priority: 4, value: ({ related }) => related },
+  { id: 'related', title: 'Related security', width: 100, priority: 4, value: ({ related }) => related },
 ];
 
 function Reference({ view: { fields, universes } }: { readonly view: ReferenceResponse }) {
   const entries = Object.entries(fields).filter(([, value]) => value !== null);
-  if (entries.length === 0 && universes.length === 0) return <p class="quiet">None is held.</p>;
+  if (entries.length === 0 && universes.length === 0) return <p class="quiet">The store contains none.</p>;
   return (
     <Facts
       facts={[
         ...entries.map(([name, value]) => [name, typeof value === 'number' ? figure(value) : String(value)] as const),
         ...universes.map(
           ({ universe, name, start, end, current }) =>
-            [`In ${name ?? universe}`, `${start ?? 'always'} to ${end ?? 'now'}${current ? '' : ', no more'}`] as const,
+            [`In ${name ?? universe}`, `${start ?? 'always'} to ${end ?? 'now'}${current ? '' : ', ended'}`] as const,
         ),
       ]}
     />

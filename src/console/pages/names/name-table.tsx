@@ -8,7 +8,7 @@ import { nameAddress } from '../../words/addresses.js';
 
 type Row = IdentifierSearch['identifiers'][number];
 
-/** What the service gives at once, and how often it is asked: more names than any table here is read to the end. */
+/** Page size and maximum number of requests, enough for the largest market. */
 const AT_ONCE = 1000;
 const PAGES_MAX = 10;
 
@@ -52,7 +52,7 @@ async function allNames(signal: AbortSignal): Promise<readonly Row[]> {
 const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'identifier',
-    title: 'Name',
+    title: 'Security',
     width: 120,
     grow: 1,
     value: ({ identifier }) => identifier,

@@ -1,10 +1,10 @@
 import { Page } from '../../components/page.js';
 import { NameTable } from './name-table.js';
 
-/** Every name of the served store, at an address of its own. */
+/** Every security of the served store. */
 export function NamesPage() {
   return (
-    <Page title="Names" above={[{ address: '/console/data', text: 'Data' }]}>
+    <Page title="Securities" above={[{ address: '/console/data', text: 'Data' }]}>
       <NameTable />
     </Page>
   );

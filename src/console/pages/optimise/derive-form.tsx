@@ -10,11 +10,11 @@ interface DeriveFormProps {
   readonly parent: IndexDocument;
   readonly rows: readonly JsonObject[];
   readonly isValid: boolean;
-  /** @returns what is wrong where it is refused */
+  /** @returns the error of a refused request */
   onDerive(id: string, name: string, rows: readonly JsonObject[]): Promise<Trouble | null>;
 }
 
-/** An index of its own, optimised at every rebalance of its parent. */
+/** A derived index, optimised at every rebalance of its parent. */
 export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps) {
   const [id, setId] = useState(`${parent.id}-OPT`);
   const [name, setName] = useState(`${parent.name}, optimised`);
@@ -23,7 +23,7 @@ export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps)
   return (
     <section class="designer-part" aria-label="Derive an index">
       <h2>Derive an index</h2>
-      <p class="quiet">Keeps these constraints at each rebalance of {parent.id}.</p>
+      <p class="quiet">Applies these constraints at each rebalance of {parent.id}.</p>
       <div class="optimise-run">
         <Field
           spec={{ name: 'id', label: 'Id', kind: 'text', isRequired: true }}

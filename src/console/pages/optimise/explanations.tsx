@@ -11,40 +11,43 @@ interface ExplanationsProps {
   readonly changes: Changes;
 }
 
-/** What the rows cost, what giving way would bring, and who would come in next; nothing of runs that lack it. */
+/** Costs of constraints, effects of relaxing them, and the next securities to enter; empty for runs without them. */
 export function Explanations({ run, changes }: ExplanationsProps) {
   const { sensitivities = [], constraint_costs: costs = [], next_names: names = [] } = run;
   return (
     <>
       {sensitivities.length > 0 && (
-        <Section title="What giving way would bring" aside="each bound one step further out, the problem solved again">
+        <Section
+          title="Effect of relaxing constraints"
+          aside="each bound relaxed by one step and the problem solved again"
+        >
           <Table
-            label="bounds one step further out"
+            label="bounds relaxed by one step"
             columns={sensitivityColumns(changes, fractionsOf(run))}
             rows={sensitivities}
             keyOf={({ index, parameter }) => `${index} ${parameter}`}
             height={320}
           />
-          <Sentences label="The same in words" rows={sensitivities} />
+          <Sentences label="Sentences" rows={sensitivities} />
         </Section>
       )}
       {costs.length > 0 && (
-        <Section title="What each row costs" aside="the problem without it">
+        <Section title="Cost of each constraint" aside="the problem solved without it">
           <Table
-            label="what each row costs"
+            label="cost of each constraint"
             columns={costColumns(changes)}
             rows={costs}
             keyOf={({ index }) => String(index)}
             sort={{ column: 'cost', direction: 'desc' }}
             height={320}
           />
-          <Sentences label="What each row costs, in words" rows={costs} />
+          <Sentences label="Cost of each constraint, sentences" rows={costs} />
         </Section>
       )}
       {names.length > 0 && (
-        <Section title="Names that would come in next" aside="kept out by nothing but their lower bound of 0">
+        <Section title="Next securities to enter" aside="excluded only by their lower bound of 0">
           <Table
-            label="names that would come in next"
+            label="next securities to enter"
             columns={nameColumns(changes)}
             rows={names}
             keyOf={({ identifier }) => identifier}
@@ -89,7 +92,7 @@ const sensitivityColumns = (
   {
     id: 'step',
     title: 'Moved',
-    help: 'A fraction by a percentage point, a count by one, others by a hundredth',
+    help: 'A fraction by one percentage point, a count by one, other values by 0.01',
     width: 148,
     align: 'right',
     value: ({ change }) => change,
@@ -99,7 +102,7 @@ const sensitivityColumns = (
   numeric({
     id: 'effect',
     title: 'Effect',
-    help: 'Change of the objective, in the measure of the sentences below',
+    help: 'Change of the objective, in the unit of the sentences below',
     width: 100,
     of: ({ effect }) => effect,
     write: step,
@@ -107,7 +110,7 @@ const sensitivityColumns = (
   {
     id: 'price',
     title: 'Shadow price',
-    help: 'What the same move would bring by the slope, which holds for a small change',
+    help: 'Estimate of the same change from the slope; valid for small changes',
     width: 116,
     priority: 3,
     align: 'right',
@@ -122,7 +125,7 @@ const costColumns = ({ cost, level }: Changes): readonly Column<ConstraintCost>[
   {
     id: 'cost',
     title: 'Cost',
-    help: 'How much worse the objective is with the row, in the measure of the sentences below',
+    help: 'Deterioration of the objective caused by the constraint, in the unit of the sentences below',
     width: 110,
     align: 'right',
     value: ({ cost }) => cost,
@@ -131,7 +134,7 @@ const costColumns = ({ cost, level }: Changes): readonly Column<ConstraintCost>[
   numeric({
     id: 'without',
     title: 'Without it',
-    help: 'The objective without the row; of a variance the root',
+    help: 'The objective without the constraint (the square root of a variance)',
     width: 116,
     priority: 2,
     of: (row) => row.objective_without,
@@ -140,11 +143,11 @@ const costColumns = ({ cost, level }: Changes): readonly Column<ConstraintCost>[
 ];
 
 const nameColumns = ({ slope }: Changes): readonly Column<NextName>[] => [
-  { id: 'name', title: 'Name', width: 100, grow: 2, value: ({ identifier }) => identifier },
+  { id: 'name', title: 'Security', width: 100, grow: 2, value: ({ identifier }) => identifier },
   {
     id: 'marginal',
     title: 'Marginal',
-    help: 'Change of the objective for a percentage point of weight in the name, by its slope',
+    help: 'Change of the objective per percentage point of weight in the security, by its slope',
     width: 130,
     align: 'right',
     value: ({ marginal }) => marginal,
@@ -162,7 +165,7 @@ const nameColumns = ({ slope }: Changes): readonly Column<NextName>[] => [
   numeric({
     id: 'entry',
     title: 'Enters from',
-    help: 'Expected return from which on it is held',
+    help: 'Expected return above which the security is held',
     width: 110,
     of: (row) => row.entry_return,
     write: percent,

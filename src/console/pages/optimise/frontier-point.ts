@@ -22,7 +22,7 @@ export function chosenPoint({ points, tangency }: FrontierPayload, named: string
 
 /**
  * Terms of an optimisation whose answer is a point: the largest utility at its risk aversion, by the expected returns of
- * the frontier; the least variance where it has none. Null of a run that says nothing of it.
+ * the frontier; the minimum variance if it has none. Null if the run has no frontier.
  */
 export function termsOfPoint({ risk_aversion: aversion }: FrontierPoint, terms: JsonObject): JsonObject | null {
   if (aversion === undefined) return null;

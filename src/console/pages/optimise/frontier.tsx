@@ -18,13 +18,13 @@ const BELOW = 34;
 
 interface FrontierProps {
   readonly frontier: FrontierPayload;
-  /** Whether expected returns were chosen. */
+  /** True if expected returns were chosen. */
   readonly hasReturns: boolean;
   /** The page of an optimisation whose answer is a point; null where nothing says which it is. */
   addressOf(point: FrontierPoint): string | null;
 }
 
-/** Portfolios of most return for their risk within the constraints; a click on one tells its figures. */
+/** Portfolios with the highest return for their risk within the constraints; select one to see its figures. */
 export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
   const { points, tangency, portfolio, index } = frontier;
   const chosen = chosenPoint(frontier, parameter('point'));
@@ -47,8 +47,8 @@ export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
     <Section title="Efficient frontier" aside="within the constraints, annualised">
       <p class="quiet">
         {hasReturns
-          ? 'Expected returns by the model that was chosen.'
-          : 'No expected returns were chosen: the mean returns of the window of risk stand in for them.'}
+          ? 'Expected returns come from the selected model.'
+          : 'No model of expected returns was selected. The mean returns of the risk window are used.'}
       </p>
       <div class="frontier" ref={place}>
         <svg
@@ -73,7 +73,7 @@ export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
               kind="is-tangency"
               x={x.at(tangency.volatility)}
               y={y.at(tangency.expected_return)}
-              label={`Tangency, the largest Sharpe ratio: ${whereOf(tangency)}`}
+              label={`Tangency portfolio, the highest Sharpe ratio: ${whereOf(tangency)}`}
               isChosen={tangency === chosen.point}
               onChoose={() => setParameters({ point: TANGENCY })}
             />
@@ -105,7 +105,7 @@ const whereOf = ({ volatility, expected_return: expected }: Where): string =>
 
 type Where = Pick<FrontierPoint, 'volatility' | 'expected_return'>;
 
-/** What lies among the points without being one. */
+/** Marks that are not points of the frontier. */
 interface Mark extends Where {
   readonly label: string;
   readonly kind: string;
@@ -114,7 +114,7 @@ interface Mark extends Where {
 /** The run and its index; one mark where the run has the weights of the index. */
 function marksOf(run: FrontierPayload['portfolio'], index: FrontierPayload['index']): readonly Mark[] {
   if (run === undefined || index === undefined) return [];
-  if (run.tracking_error < SAME) return [{ label: 'This run, as the index', kind: 'is-run', ...run }];
+  if (run.tracking_error < SAME) return [{ label: 'This run, identical to the index', kind: 'is-run', ...run }];
   return [
     { label: 'This run', kind: 'is-run', ...run },
     { label: 'The index', kind: 'is-index', ...index },
@@ -155,7 +155,7 @@ interface MarkProps {
   readonly mark: Mark;
   readonly x: number;
   readonly y: number;
-  /** Whether there is no room for its words at the right. */
+  /** True if its label does not fit on the right. */
   readonly isAtEnd: boolean;
 }
 
@@ -178,9 +178,10 @@ function Take({ point, address }: { readonly point: FrontierPoint; readonly addr
       <LinkButton href={address}>Optimise for this point</LinkButton>
       <p class="quiet">
         {point.risk_aversion == null
-          ? 'The least variance within the constraints'
-          : `The largest utility at a risk aversion of ${figure(point.risk_aversion)}`}
-        : from there it is run, or an index is derived that solves so at each rebalance, on the risk known then.
+          ? 'Minimum variance within the constraints'
+          : `Maximum utility at a risk aversion of ${figure(point.risk_aversion)}`}
+        . Run it from there, or derive an index that repeats this optimisation at each rebalance with the risk known at
+        that time.
       </p>
     </>
   );

@@ -24,7 +24,7 @@ interface Remedy {
   readonly to: number;
 }
 
-/** Rows that cannot hold together, as the service tells them, with what would mend it. */
+/** Conflicting constraints of an infeasible problem, with the relaxations that make it feasible. */
 export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   const conflict = listIn(detail, 'conflict') as readonly { readonly label: string }[];
   const remediesIn = (name: string) =>
@@ -44,10 +44,12 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   const apply = (changes: readonly Remedy[]) => onRows(changes.reduce(withRemedy, rows));
   return (
     <Banner kind="bad" title={message}>
-      {conflict.length > 0 && <p>In conflict: {conflict.map(({ label }) => rowWords(label)).join(', ')}.</p>}
+      {conflict.length > 0 && (
+        <p>Conflicting constraints: {conflict.map(({ label }) => rowWords(label)).join(', ')}.</p>
+      )}
       {remedies.length > 0 && (
         <>
-          <p>Each of these alone would mend it:</p>
+          <p>Relaxing any one of these makes the problem feasible:</p>
           <ul class="remedies">
             {remedies.map((remedy) => (
               <li key={`${remedy.index} ${remedy.parameter}`}>
@@ -63,7 +65,7 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
       )}
       {all.length > 1 && (
         <p>
-          The least change of all together:{' '}
+          Smallest combined relaxation:{' '}
           {all
             .map((remedy) => `${remedy.id || remedy.type} ${nameOf(remedy)} ${quantityText(remedy.to, unitOf(remedy))}`)
             .join(', ')}{' '}
@@ -77,7 +79,7 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
 /** Digits of a remedy that are kept. */
 const DIGITS = 4;
 
-/** A remedy in few digits, a little further out rather than a little short: it still mends what it mended. */
+/** A relaxation rounded outwards, so that the problem stays feasible. */
 function rounded(remedy: Remedy): Remedy {
   const { from, to } = remedy;
   if (to === 0) return remedy;

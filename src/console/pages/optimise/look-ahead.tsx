@@ -44,7 +44,7 @@ export function LookAhead({ message, detail, indexId, onModel }: LookAheadProps)
       action={may('run') && <ActionButton act={estimate}>{`Estimate up to ${date}`}</ActionButton>}
     >
       <p>
-        A decision may use no return after its date. The model {id} has the settings of {model} and ends on {date};{' '}
+        A decision must not use returns after its date. The model {id} has the settings of {model} and ends on {date};{' '}
         <a href={form}>other settings</a>.
       </p>
       {job !== undefined && <JobState job={job} />}

@@ -2,7 +2,7 @@ import type { ObjectiveTypes, OptimisationRunResult } from '#clients/typescript/
 import type { Metric } from '../../components/metrics.js';
 import { bps, figure, NONE, percent } from '../../words/numbers.js';
 
-/** In what an objective is told, as the catalogue has it. */
+/** Unit of an objective in the catalogue. */
 export type Measure = ObjectiveTypes['objectives'][number]['measure'];
 
 /** Runs that an earlier version stored say nothing of their objective: it was the only one. */
@@ -12,17 +12,17 @@ const objectiveOf = (run: Partial<OptimisationRunResult>): string => run.objecti
 export const measureOf = (run: OptimisationRunResult, { objectives }: ObjectiveTypes): Measure =>
   objectives.find(({ type }) => type === objectiveOf(run))?.measure ?? { name: objectiveOf(run), form: 'number' };
 
-/** Whether the value is a share of the portfolio as it stands. */
+/** True if the value is a fraction of the portfolio. */
 const isShare = (form: Measure['form']): boolean => form === 'return' || form === 'loss';
 
-/** The objective value with what it is, as a tile has it. */
+/** The objective value with its label and help, for a tile. */
 export function objectiveTile({ objective_value: value }: OptimisationRunResult, { name, form }: Measure): Metric {
   const words = name.replace(/^the /, '');
   const help = 'The value of the objective, costs included';
   if (isShare(form)) return { term: `Objective: ${words}`, value: percent(value), help };
   if (form === 'number') return { term: `Objective: ${words}`, value: figure(value), help };
   const note = `${words} ${percent(Math.sqrt(Math.max(0, value)))}`;
-  return { term: 'Objective: variance', value: figure(value), help: `${help}; below it its root`, note };
+  return { term: 'Objective: variance', value: figure(value), help: `${help}; its square root is shown below`, note };
 }
 
 type Maybe = number | null | undefined;
@@ -59,7 +59,7 @@ export function changesOf({ objective_value: value }: OptimisationRunResult, { f
 }
 export type Changes = ReturnType<typeof changesOf>;
 
-/** `PositionBounds[small]:upper:CAVX` reads `Position bounds small, upper, CAVX`; the id that says the same again is left away. */
+/** `PositionBounds[small]:upper:CAVX` reads `Position bounds small, upper, CAVX`; an id that repeats it is omitted. */
 export function rowWords(label: string): string {
   const [, type, id, rest] = /^(\w+)(?:\[([^\]]*)\])?(?::(.*))?$/.exec(label) ?? [];
   if (type === undefined) return label;

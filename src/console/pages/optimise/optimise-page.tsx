@@ -36,7 +36,7 @@ import { ownFindings, useSolution } from './use-solution.js';
 import '../designer/designer.css';
 import './optimise.css';
 
-/** Weights near those of an index under constraints: rows, what they come to, a run, an index of its own. */
+/** Optimisation under constraints: constraint rows, a live solution, a run, a derived index. */
 export function OptimisePage() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
@@ -45,14 +45,16 @@ export function OptimisePage() {
   return (
     <Page
       title="Optimise"
-      subtitle="Weights chosen for an objective, nearest to an index unless another is given, that keep constraints"
+      subtitle="Chooses weights that optimise an objective under constraints. Default objective: minimum distance to an index"
     >
       <Answered resource={indices} what="the indices">
         {({ indices: all }) => {
           const ids = all.map(({ id }) => id);
           const id = parameter('index') ?? ids[0];
           if (id === undefined)
-            return <EmptyState title="No index yet">An optimisation begins with an index to stay near to.</EmptyState>;
+            return (
+              <EmptyState title="No index yet">An optimisation starts from an index. Create one first.</EmptyState>
+            );
           return (
             <Answered resource={types} what="the constraint classes">
               {({ specs }) => <OfIndex key={id} id={id} ids={ids} specs={specs} />}
@@ -148,7 +150,7 @@ function Rows({ parent, set, specs }: RowsProps) {
         <section class="designer-part" aria-label="Constraints">
           <header class="section-head">
             <h2>Constraints</h2>
-            <span class="quiet">Full investment, long only unless rows say otherwise</span>
+            <span class="quiet">Default: full investment, long only</span>
           </header>
           <RowList
             what="constraint"
@@ -188,7 +190,7 @@ function Rows({ parent, set, specs }: RowsProps) {
 }
 
 function TooLong() {
-  return <p class="quiet">These rows are too long for an address: whoever is sent it gets them once they are saved.</p>;
+  return <p class="quiet">These constraints are too long for the address. Save them before you share the page.</p>;
 }
 
 /** Rows and the id that they are saved under, both in the address while they are not those of the set. */
@@ -215,10 +217,10 @@ const saved = (body: ConstraintSetBody, onRefusal: OnRefusal) =>
     await service.value.call('putConstraintSet', { params: { constraint_set_id: body.id }, body });
     changed();
     setParameters({ set: body.id, rows: null, as: null });
-    say('good', `The constraint set ${body.id} is saved.`);
+    say('good', `The constraint set ${body.id} was saved.`);
   }, onRefusal);
 
-/** What the service says of rows, and of the terms beside them. */
+/** Findings of the service about constraints and terms. */
 async function validated(set: ConstraintSetBody, document: IndexDocumentBody): Promise<readonly Finding[]> {
   const [ofRows, ofTerms] = await Promise.all([
     service.value.call('validateConstraintSet', { body: set }),
@@ -244,7 +246,7 @@ function Run({ name, findings, isValid, stored, onName, onSave, onRun }: RunProp
     <section class="designer-part" aria-label="Run">
       <h2>Run</h2>
       <p class="quiet">
-        Stores the rows as a constraint set and solves in full, with the price of every row and the frontier.
+        Saves the constraint set and runs the full optimisation, with the cost of every constraint and the frontier.
       </p>
       <div class="optimise-run">
         <Field
@@ -254,7 +256,7 @@ function Run({ name, findings, isValid, stored, onName, onSave, onRun }: RunProp
           onChange={(value) => onName(String(value ?? ''))}
         />
         <ActionButton disabled={!isValid} act={onSave}>
-          Save the rows
+          Save the constraints
         </ActionButton>
         {stored !== null && <DeleteSet id={stored} />}
         <ActionButton
@@ -291,14 +293,14 @@ function DeleteSet({ id }: { readonly id: string }) {
           onConfirm={() => void remove()}
           onClose={() => setAsking(false)}
         >
-          <p>Runs that were made under it stay.</p>
+          <p>Existing runs are kept.</p>
         </Confirm>
       )}
     </>
   );
 }
 
-/** Stores an index that optimises its parent at each rebalance, and goes to it. @returns what is wrong where it is refused */
+/** Stores an index that optimises its parent at each rebalance, and opens it. @returns the error of a refused request */
 const derive = (parentId: string, terms: Terms) => async (id: string, name: string, rows: readonly JsonObject[]) => {
   const body = { ...asTerms(terms), id, name, constraints: asConstraints(rows) };
   let refused: Trouble | null = null;

@@ -153,9 +153,9 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Ask
     <>
       <Figures run={run} measure={measure} />
       {run.findings.length > 0 && <Findings findings={run.findings} />}
-      <Section title="Binding rows" aside="what the answer sits on, and what giving way would bring">
+      <Section title="Binding constraints" aside="with the effect of relaxing them">
         <Table
-          label="binding rows"
+          label="binding constraints"
           columns={bindingColumns(changes)}
           rows={bindingOf(run)}
           keyOf={({ label }) => label}
@@ -200,7 +200,7 @@ function Figures({ run, measure }: ResultOfProps) {
           : [{ term: 'Expected return', value: percent(run.expected_return), help: 'Annualised, before costs' }]),
         ...(run.costs == null
           ? []
-          : [{ term: 'Costs', value: percent(run.costs, 4), help: 'Of the trades, fraction of value' }]),
+          : [{ term: 'Costs', value: percent(run.costs, 4), help: 'Cost of the trades as a fraction of value' }]),
         { term: 'Turnover', value: percent(run.turnover), help: 'One-way, against the index weights' },
         { term: 'Holdings', value: count(run.holdings), ...shortNote(run) },
         { term: 'Rebalance', value: run.rebalance_date, note: riskNote(run) },
@@ -208,14 +208,14 @@ function Figures({ run, measure }: ResultOfProps) {
           term: 'Solution',
           value: run.converged ? 'optimal' : 'not proven',
           kind: run.converged ? '' : 'down',
-          note: run.heuristic ? `choice of names, gap ${percent(run.gap)}` : run.solver_message,
+          note: run.heuristic ? `selection of constituents, gap ${percent(run.gap)}` : run.solver_message,
         },
       ]}
     />
   );
 }
 
-/** What risk was measured by, and over which returns. */
+/** The risk model and its range of returns. */
 /** Positions in all, where some of them are short. */
 function shortNote({ holdings, gross_holdings: all }: ResultOfProps['run']) {
   return all === undefined || all === holdings ? {} : { note: `${count(all)} positions, long and short` };
@@ -247,7 +247,7 @@ function bindingOf({ binding }: OptimisationRunResult): readonly Binding[] {
     }));
 }
 
-/** A percentage point of a fraction, one of anything else: what the price of a bound is told for. */
+/** The step of a shadow price: one percentage point of a fraction, else 1. */
 const stepOf = (unit: string): number => (unit === 'fraction' ? 0.01 : 1);
 
 const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
@@ -263,7 +263,7 @@ const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
   {
     id: 'price',
     title: 'Shadow price',
-    help: 'Change of the objective, by its slope, where the bound moves up by a percentage point, or by one',
+    help: 'Change of the objective, by its slope, if the bound rises by one percentage point (or by 1)',
     width: 150,
     align: 'right',
     value: ({ price, unit }) => Math.abs(price * stepOf(unit)),
@@ -271,13 +271,13 @@ const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
   },
 ];
 
-/** The weights of the run beside those of a point of its frontier. */
+/** The weights of the run next to those of a point of its frontier. */
 const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Column<WeightRow>[] => [
   ...WEIGHTS.slice(0, POINT_AFTER),
   numeric({
     id: 'point',
     title: label.replace(/ of .*/, ''),
-    help: 'Weight at the point of the frontier that is chosen',
+    help: 'Weight at the selected point of the frontier',
     width: 84,
     of: ({ identifier }) => weights[identifier] ?? 0,
     write: percent,
@@ -291,7 +291,7 @@ const POINT_AFTER = 3;
 const WEIGHTS: readonly Column<WeightRow>[] = [
   {
     id: 'name',
-    title: 'Name',
+    title: 'Security',
     width: 84,
     grow: 1,
     value: ({ identifier }) => identifier,

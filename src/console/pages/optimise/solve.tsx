@@ -30,13 +30,13 @@ interface SolveProps {
   onTerms(terms: Terms): void;
 }
 
-/** What the rows come to on a date, while they are written; the last solution stays until there is a newer one. */
+/** Live solution on a date; the last solution stays until there is a newer one. */
 export function Solve(props: SolveProps) {
   const { asOf, extent, data, trouble, isBehind } = props.solution;
   const { findings } = props;
   const isEarlier = trouble !== null || findings.some(({ severity }) => severity === 'error');
   return (
-    <aside class="designer-live" aria-label="What the rows come to">
+    <aside class="designer-live" aria-label="Live solution">
       <div class="live-bar">
         <h2>Solution</h2>
         {asOf !== null && extent !== null && (
@@ -52,7 +52,7 @@ export function Solve(props: SolveProps) {
           </label>
         )}
       </div>
-      {asOf === null && <p class="quiet">No data is served: there is nothing to solve on.</p>}
+      {asOf === null && <p class="quiet">No data store is served. Serve one to solve.</p>}
       {findings.length > 0 && <Findings findings={findings} shown={4} />}
       <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
         {trouble !== null && !isBehind && <Refused {...props} trouble={trouble} />}
@@ -92,12 +92,12 @@ function Solved({ preview, model }: { readonly preview: PreviewResponse; readonl
       <Metrics
         label="Figures of the solution"
         metrics={[
-          { term: 'Names', value: count(held.length), note: `rebalance of ${solve.rebalance_date}` },
+          { term: 'Constituents', value: count(held.length), note: `rebalance of ${solve.rebalance_date}` },
           { term: 'Weight', value: percent(total) },
           {
-            term: 'Binding rows',
+            term: 'Binding constraints',
             value: count(solve.constraints.filter(({ binding }) => binding).length),
-            note: `${counted(solve.binding.length, 'bound')}, each name and group by itself`,
+            note: `${counted(solve.binding.length, 'bound')}, each security and group counted separately`,
           },
         ]}
       />
@@ -112,15 +112,15 @@ function Solved({ preview, model }: { readonly preview: PreviewResponse; readonl
         sort={{ column: 'slack', direction: 'asc' }}
         height={280}
       />
-      <h3>Largest moves</h3>
+      <h3>Largest changes</h3>
       <Table
-        label="weights against those of the index"
+        label="difference to the index weights"
         columns={MOVES}
         rows={moves}
         keyOf={({ identifier }) => identifier}
         sort={{ column: 'delta', direction: 'desc' }}
         height={360}
-        empty="The weights are those of the index."
+        empty="The weights equal those of the index."
       />
     </>
   );
@@ -163,7 +163,7 @@ type Move = PreviewResponse['assets'][number];
 const MOVES: readonly Column<Move>[] = [
   {
     id: 'name',
-    title: 'Name',
+    title: 'Security',
     width: 80,
     grow: 1,
     value: ({ identifier }) => identifier,

@@ -8,7 +8,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 
-/** What weights are chosen for besides rows: objective, expected returns, candidates, costs, risk model. */
+/** Terms of an optimisation other than constraints: objective, expected returns, candidates, costs, risk model. */
 export type Terms = JsonObject;
 
 interface TermsFormProps {
@@ -23,7 +23,7 @@ interface TermsFormProps {
 export const useObjectiveTypes = () =>
   useResource('objective types', (signal) => service.value.call('listObjectiveTypes', { signal }), { follows: false });
 
-/** Forms of the catalogues of objectives and expected returns, and of what the contract says of the rest. */
+/** Forms from the catalogues of objectives and expected returns, and from the contract. */
 export function TermsForm({ value, findings, path, datapoints, onChange }: TermsFormProps) {
   const types = useObjectiveTypes();
   const put = (name: string, own: Json | undefined) => {
@@ -141,7 +141,7 @@ function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
               ]),
             ],
             otherwise: 'estimated',
-            help: 'A stored model, the same at every decision; or one that is estimated up to each.',
+            help: 'A stored model for every decision, or a model estimated again up to each decision.',
           }}
           value={typeof value === 'string' ? value : undefined}
           findings={findings.filter(({ path: own }) => own === text)}
@@ -163,7 +163,7 @@ function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
 
 interface ClassedProps {
   readonly label: string;
-  /** The class that is taken unless one is chosen; null for none. */
+  /** The default class; null for none. */
   readonly otherwise: string | null;
   readonly types: readonly TypeSpec[];
   readonly value: Json | undefined;

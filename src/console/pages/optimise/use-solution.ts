@@ -14,13 +14,13 @@ interface Question {
   readonly isValid: boolean;
 }
 
-/** What rows come to on a date. */
+/** The solution of constraints on a date. */
 export interface Solution extends Latest<PreviewResponse> {
   /** Null where no data is served. */
   readonly asOf: string | null;
   /** Dates of the served store. */
   readonly extent: { readonly start: string; readonly end: string } | null;
-  /** What the service says of fields of the rows and terms. */
+  /** Findings of the service about constraints and terms. */
   readonly findings: readonly Finding[];
 }
 

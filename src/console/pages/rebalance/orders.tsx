@@ -27,7 +27,7 @@ import { Account } from './account.js';
 import './orders.css';
 import { Reconciliation } from './reconciliation.js';
 
-/** What the orders begin with: a purchase of the whole index. */
+/** Initial orders: a purchase of the whole index. */
 const FIRST: JsonObject = { aum: 1_000_000, accounts: [] };
 
 export interface OrdersProps {
@@ -38,7 +38,7 @@ export interface OrdersProps {
   readonly asOf: string;
   readonly least: string;
   readonly most: string;
-  /** Whether the definition is another than that of the run that is shown. */
+  /** True if the definition differs from that of the displayed run. */
   readonly isChanged: boolean;
 }
 
@@ -51,7 +51,7 @@ export function Orders({ isChanged, ...pack }: OrdersProps) {
         <h2>Orders of accounts</h2>
       </summary>
       {isOpen && isChanged && (
-        <p class="quiet">Orders follow the definition as it is stored now, not that of the run.</p>
+        <p class="quiet">Orders use the current definition, which differs from that of the run.</p>
       )}
       {isOpen && <Pack {...pack} />}
     </details>
@@ -192,18 +192,26 @@ function Packed({ pack, currency }: PackedProps) {
       <Metrics
         label="Figures of all orders"
         metrics={[
-          { term: 'Days, median', value: decimal(days.p50), help: 'To trade a name at the participation asked for' },
-          { term: 'Days, nine in ten', value: decimal(days.p90), help: 'Nine in ten names are traded within them' },
+          {
+            term: 'Days, median',
+            value: decimal(days.p50),
+            help: 'Days to trade a security at the given participation',
+          },
+          {
+            term: 'Days, nine in ten',
+            value: decimal(days.p90),
+            help: '90 % of the securities are traded within this time',
+          },
           { term: 'Days, slowest', value: decimal(days.max) },
           ...untilAll(liquidation).map(({ days: within, share }) => ({
             term: `Sold in ${within} d`,
             value: percent(share),
-            help: 'Share of the value held that is sold within so many days',
+            help: 'Share of the holdings that can be sold within this number of days',
           })),
           ...capacity.map(({ days: within, aum }) => ({
             term: `Capacity ${within} d, ${currency}`,
             value: count(aum),
-            help: 'AUM whose full purchase takes at most so many days for every name',
+            help: 'Largest AUM that can be invested within this number of days',
           })),
         ]}
       />
@@ -239,7 +247,7 @@ function Trades({ account, currency }: { readonly account: Packing; readonly cur
           { term: 'Turnover', value: percent(account.turnover), help: 'Half the value traded over the value' },
           { term: `Cost, ${currency}`, value: decimal(account.cost), help: 'Expected' },
           { term: `Cash after, ${currency}`, value: decimal(account.cash_after) },
-          { term: 'Drift after', value: percent(account.drift_after), help: 'What lots leave' },
+          { term: 'Drift after', value: percent(account.drift_after), help: 'Remaining drift caused by lot sizes' },
         ]}
       />
       <Table
@@ -251,7 +259,7 @@ function Trades({ account, currency }: { readonly account: Packing; readonly cur
         searchIn={({ identifier, side, reason }) => `${identifier} ${side} ${reason}`}
         sort={{ column: 'value', direction: 'desc' }}
         height={420}
-        empty="There is nothing to trade."
+        empty="No trades are needed."
       />
     </Section>
   );
@@ -261,7 +269,7 @@ function Trades({ account, currency }: { readonly account: Packing; readonly cur
 const daysText = (days: number | null) => (days !== null && days > 0 && days < 0.005 ? '< 0.01' : decimal(days));
 
 const COLUMNS: readonly Column<Packing['trades'][number]>[] = [
-  { id: 'name', title: 'Name', width: 72, grow: 1, value: ({ identifier }) => identifier },
+  { id: 'name', title: 'Security', width: 72, grow: 1, value: ({ identifier }) => identifier },
   { id: 'side', title: 'Side', width: 52, value: ({ side }) => side },
   numeric({ id: 'shares', title: 'Shares', width: 72, of: ({ shares }) => shares, write: count }),
   numeric({ id: 'value', title: 'Value', width: 100, of: ({ value }) => value, write: decimal }),
@@ -271,7 +279,7 @@ const COLUMNS: readonly Column<Packing['trades'][number]>[] = [
   numeric({
     id: 'days',
     title: 'Days',
-    help: 'To trade at the participation asked for',
+    help: 'Days to trade at the given participation',
     width: 72,
     priority: 2,
     of: (row) => row.days_to_trade,

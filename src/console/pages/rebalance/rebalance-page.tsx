@@ -121,7 +121,7 @@ function Figures({ view }: { readonly view: RebalanceView }) {
         { term: 'Added', value: count(added), kind: added > 0 ? 'up' : '' },
         { term: 'Removed', value: count(removed), kind: removed > 0 ? 'down' : '' },
         ...(previous === null
-          ? [{ term: 'Turnover', value: 'first composition', help: 'Nothing was held before: no trade is counted' }]
+          ? [{ term: 'Turnover', value: 'first composition', help: 'No previous holdings, so no trades are counted' }]
           : [
               { term: 'Turnover', value: percent(turnover), help: 'One-way' },
               { term: 'Cost', value: costText(cost), help: 'Of the value at the close before, in basis points' },
@@ -132,19 +132,19 @@ function Figures({ view }: { readonly view: RebalanceView }) {
   );
 }
 
-/** How the names were found, by the definition of the run. */
+/** Selection of constituents, by the definition of the run. */
 function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView }) {
   const asOf = view.decision_date ?? view.date;
   const run = useDefinitionRun(id, view.stale);
   const preview = useResource(run === null ? null : `preview ${id} ${asOf} ${run.run_id ?? ''}`, (signal) =>
     service.value.call('previewIndex', { params: { index_id: id }, body: { as_of: asOf, ...run }, signal }),
   );
-  // A strategy has no rules of its own: it holds what its index decided.
+  // A strategy has no rules: it holds the weights of its index.
   if (preview.data === undefined && preview.trouble?.code === 'INDEX_NOT_FOUND') return null;
   return (
-    <Section title="How the names were found" aside={`decided on ${asOf}`}>
+    <Section title="Selection of constituents" aside={`decided on ${asOf}`}>
       <OfRun stale={view.stale} />
-      <Answered resource={preview} what="the rules, name by name">
+      <Answered resource={preview} what="the rules for each security">
         {({ steps, assets, solve, findings }) => (
           <>
             {steps !== null && <Funnel steps={steps} assets={assets} onName={(name) => setParameters({ name })} />}
@@ -207,7 +207,7 @@ function Names({ view, open, currency }: NamesProps) {
       title="Before and after"
       aside={
         <Choice
-          label="Names shown"
+          label="Securities shown"
           options={SHOWN}
           value={shown}
           onChoose={(chosen) => setParameters({ show: chosen === 'all' ? null : chosen })}
@@ -215,7 +215,7 @@ function Names({ view, open, currency }: NamesProps) {
       }
     >
       <Table
-        label="names of the rebalance"
+        label="securities of the rebalance"
         name="names"
         columns={inCurrency(COLUMNS, ['trade', 'price'], currency)}
         rows={rows}
@@ -235,7 +235,7 @@ const weight = (value: number | null) => percent(value);
 const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'identifier',
-    title: 'Name',
+    title: 'Security',
     width: 132,
     value: ({ identifier }) => identifier,
     show: (row) => (

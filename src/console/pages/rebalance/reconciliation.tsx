@@ -15,7 +15,7 @@ interface ReconciliationProps {
   readonly currency: string;
 }
 
-/** Orders of the announcement beside those of now: what prices have moved since. */
+/** Orders of the announcement compared with current orders: the effect of prices since then. */
 export function Reconciliation({ reconciliation: { announced, accounts }, account, currency }: ReconciliationProps) {
   const found = accounts.find(({ name }) => name === account);
   if (found === undefined) return null;
@@ -43,7 +43,7 @@ export function Reconciliation({ reconciliation: { announced, accounts }, accoun
 }
 
 const COLUMNS: readonly Column<Order>[] = [
-  { id: 'name', title: 'Name', width: 84, grow: 1, value: ({ identifier }) => identifier },
+  { id: 'name', title: 'Security', width: 84, grow: 1, value: ({ identifier }) => identifier },
   numeric({
     id: 'announced',
     title: 'Announced',
@@ -56,7 +56,7 @@ const COLUMNS: readonly Column<Order>[] = [
   {
     id: 'change',
     title: 'Still to order',
-    help: 'Shares that were not ordered then',
+    help: 'Additional shares since the announcement',
     width: 108,
     align: 'right',
     value: (row) => Math.abs(row.change),

@@ -71,10 +71,10 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
 
 const wordOf = (kind: string): string => kind.replaceAll('_', ' ');
 
-/** What a block brings along where its source is itself. */
+/** Content of a block whose source is literal. */
 const LITERAL = new Set(['values', 'frame']);
 
-/** Members of a block: its kind was chosen when it was added, and what it brings along is for those that do. */
+/** Members of a block without its kind, and with its content only if the source is literal. */
 function namesOf(schemas: Schemas, schema: string, { source }: JsonObject): readonly string[] {
   const names = fieldsOf(schemas, schema).map(({ name }) => name);
   const isLiteral = source === 'literal' || !names.includes('source');

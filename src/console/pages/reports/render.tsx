@@ -83,7 +83,7 @@ function Pdf({ result }: { readonly result: RenderResult }) {
             <iframe class="report-pdf" src={address} title={`${name}, as PDF`} />
           ) : (
             <p>
-              This browser cannot show PDF in a page.{' '}
+              This browser cannot display PDF files in a page.{' '}
               <a href={address} download={fileName}>
                 Save the report
               </a>
@@ -98,7 +98,7 @@ function Pdf({ result }: { readonly result: RenderResult }) {
           onConfirm={() => void remove()}
           onClose={() => setAsking(false)}
         >
-          <p>It can be rendered again from the run that is stored then.</p>
+          <p>It can be rendered again later from the stored run.</p>
         </Confirm>
       )}
     </Section>

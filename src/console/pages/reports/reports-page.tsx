@@ -116,7 +116,7 @@ const indicesOf = (first: string, others: readonly string[]) =>
 
 interface OthersProps {
   readonly others: readonly string[];
-  /** Those that may be added. */
+  /** Indices that can be added. */
   readonly free: readonly string[];
 }
 
@@ -126,7 +126,7 @@ function Others({ others, free }: OthersProps) {
   return (
     <>
       {others.map((id) => (
-        <Button key={id} aria-label={`Leave ${id} away`} onClick={() => put(others.filter((one) => one !== id))}>
+        <Button key={id} aria-label={`Remove ${id}`} onClick={() => put(others.filter((one) => one !== id))}>
           {id} <Icon name="close" />
         </Button>
       ))}
@@ -196,7 +196,7 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
       title="Templates"
       aside={
         <>
-          <GuideLink page="reports">How one is written</GuideLink>
+          <GuideLink page="reports">How to write a template</GuideLink>
           {may('write') && <LinkButton href="/console/reports/templates/new">New template</LinkButton>}
         </>
       }

@@ -88,7 +88,7 @@ async function newTemplate(from: string | null, index: string | null, signal: Ab
   return { document: { ...(answer as unknown as JsonObject), template_id: `MY-${from}`, blocks }, etag: null };
 }
 
-/** What is rendered is what is stored: an unsaved draft is saved first. */
+/** Renders the stored template: an unsaved draft is saved first. */
 function Preview({ edited }: { readonly edited: Edited }) {
   const { document, isChanged, save } = edited;
   const id = String(document['template_id']);

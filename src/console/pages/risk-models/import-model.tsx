@@ -48,7 +48,7 @@ export function ImportModel() {
               label: 'Id of the import',
               kind: 'text',
               isRequired: true,
-              help: 'A model of this id is replaced.',
+              help: 'Replaces an existing model with this id.',
             }}
             value={id}
             findings={[]}
@@ -96,7 +96,7 @@ export function ImportModel() {
 
 async function sendModel(modelId: string, file: File, query: ImportQuery): Promise<void> {
   const params = { model_id: modelId };
-  const media = MEDIA[file.name.split('.').at(-1)!.toLowerCase()]; // What is split has a last part.
+  const media = MEDIA[file.name.split('.').at(-1)!.toLowerCase()]; // A split text has a last part.
   if (media === undefined) {
     const body = JSON.parse(await file.text()) as RiskModelImportInput; // The service says what is wrong with it.
     await service.value.call('importRiskModel', { params, body });

@@ -30,7 +30,7 @@ const NAMES_MAX = 500;
 /** Partners of a name that are drawn. */
 const PARTNERS = 12;
 
-/** One risk model: what it was made of, how good it is, and who moves with whom. */
+/** One risk model: its inputs, its quality and its correlations. */
 export function RiskModelPage({ params }: PageProps) {
   const id = params['id']!; // The address has it.
   const job = jobOf(`risk:${id}`);
@@ -52,7 +52,7 @@ export function RiskModelPage({ params }: PageProps) {
       {job !== undefined && <JobState job={job} />}
       {assets !== undefined && assets > NAMES_MAX && (
         <p>
-          {count(assets)} names: too many for a page.{' '}
+          {count(assets)} securities: too many for a page.{' '}
           <Button onClick={() => void download(id)}>Download the covariance as Arrow</Button>
         </p>
       )}
@@ -107,7 +107,7 @@ function Actions({ id, isBusy }: { readonly id: string; readonly isBusy: boolean
           onConfirm={() => void remove()}
           onClose={() => setAsking(false)}
         >
-          <p>A derived index that uses it cannot be run any more.</p>
+          <p>Derived indices that use it can no longer be run.</p>
         </Confirm>
       )}
     </>
@@ -156,7 +156,7 @@ function Figures({ view }: { readonly view: RiskModelView }) {
       <Metrics
         label="Figures of the model"
         metrics={[
-          { term: 'Names', value: count(diagnostics.assets) },
+          { term: 'Securities', value: count(diagnostics.assets) },
           imported === undefined
             ? { term: 'Observations', value: count(diagnostics.observations), note: `${from} to ${to}` }
             : { term: 'Dates', value: count(imported.dates.length), note: from === to ? from : `${from} to ${to}` },
@@ -208,7 +208,7 @@ function Partners({
     .toSorted((a, b) => b.value - a.value);
   const shown = all.length <= PARTNERS ? all : [...all.slice(0, PARTNERS / 2), ...all.slice(-PARTNERS / 2)];
   return (
-    <Section title={`Correlations with ${name}`} aside={<a href={nameAddress(name)}>the name</a>}>
+    <Section title={`Correlations with ${name}`} aside={<a href={nameAddress(name)}>the security</a>}>
       <Bars
         label={`Largest and smallest correlations with ${name}`}
         bars={shown}
@@ -220,6 +220,6 @@ function Partners({
 }
 
 const COLUMNS: readonly Column<Name>[] = [
-  { id: 'name', title: 'Name', width: 90, grow: 1, value: ({ identifier }) => identifier },
+  { id: 'name', title: 'Security', width: 90, grow: 1, value: ({ identifier }) => identifier },
   numeric({ id: 'volatility', title: 'Volatility', width: 100, of: ({ volatility }) => volatility, write: percent }),
 ];

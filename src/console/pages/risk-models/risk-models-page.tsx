@@ -29,13 +29,14 @@ export function RiskModelsPage() {
     <Page
       title="Risk models"
       above={[{ address: '/console/optimise', text: 'Optimise' }]}
-      subtitle="Covariances estimated or imported, and used by their id to optimise, to derive an index and to measure risk"
+      subtitle="Estimated or imported covariances for optimisations, derived indices and risk measures"
     >
       <Answered resource={models} what="the risk models">
         {({ risk_models: all }) =>
           all.length === 0 ? (
             <EmptyState title="No risk model yet">
-              Without one every optimisation estimates its own covariance, over the window that ends with its decision.
+              Without a stored model, each optimisation estimates the covariance over the window that ends at its
+              decision date.
             </EmptyState>
           ) : (
             <Table
@@ -83,7 +84,7 @@ function Estimate() {
     <SchemaForm
       schema="RiskModelRequest"
       names={names}
-      changes={{ index_id: { label: 'Names of index', suggestions: ids }, identifiers: { label: 'Names' } }}
+      changes={{ index_id: { label: 'Constituents of index', suggestions: ids }, identifiers: { label: 'Securities' } }}
       value={asked}
       findings={trouble?.findings ?? []}
       onChange={setAsked}
@@ -106,7 +107,7 @@ function Estimate() {
               label: 'Id',
               kind: 'text',
               isRequired: true,
-              help: 'A model of this id is replaced.',
+              help: 'Replaces an existing model with this id.',
             }}
             value={id}
             findings={(trouble?.findings ?? []).filter(({ path }) => path === 'model_id')}
@@ -140,7 +141,7 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ model_id: id }) => id,
     show: ({ model_id: id }) => <strong>{id}</strong>,
   },
-  numeric({ id: 'names', title: 'Names', width: 84, of: ({ assets }) => assets, write: count }),
+  numeric({ id: 'names', title: 'Securities', width: 84, of: ({ assets }) => assets, write: count }),
   numeric({
     id: 'observations',
     title: 'Observations',
@@ -161,7 +162,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'definite',
     title: 'Definite',
-    help: 'Whether no eigenvalue is negative',
+    help: 'All eigenvalues are non-negative',
     width: 96,
     priority: 3,
     value: (row) => Number(row.positive_semi_definite),

@@ -12,7 +12,7 @@ import { indexAddress } from '../../words/addresses.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
 import '../data/data.css';
 
-/** A portfolio that follows an index under terms of its own. */
+/** A portfolio that follows an index under its own terms. */
 export function StrategyPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const followed = parameter('index');
@@ -122,7 +122,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
         findings={findings}
         onChange={set}
       />
-      <Section title="Benchmark" aside="beside the index it follows">
+      <Section title="Benchmark" aside="in addition to the index it follows">
         <SchemaForm schema="BenchmarkRef" changes={NOT_NEEDED} {...group('benchmark')} />
       </Section>
       <Section title="Rebalance">
@@ -133,7 +133,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
               label: 'Own dates',
               kind: 'boolean',
               otherwise: false,
-              help: 'Dates of its own instead of those of the index.',
+              help: 'Dates that replace those of the index.',
             }}
             value={isOwn ? true : undefined}
             findings={findings.filter(({ path }) => path === 'rebalance')}

@@ -30,7 +30,7 @@ export function FoldsForm({ folds, findings, onChange }: FoldsFormProps) {
             kind: 'choice',
             choices: METHODS,
             isRequired: false,
-            help: 'How time is cut so that the best variant of one part is tested on another.',
+            help: 'Splits the time range so that the best variant of one part is tested on another.',
           }}
           value={isMethod(method) ? method : null}
           findings={findings.filter(({ path }) => path === 'folds')}

@@ -7,7 +7,7 @@ import { count, decimal, percent } from '../../words/numbers.js';
 
 type Choice = SweepFoldsView['choices'][number];
 
-/** What choosing the best of a sweep is worth on data that the choice has not seen. */
+/** Out-of-sample performance of choosing the best variant of a sweep. */
 export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
   const write = folds.select_by === 'sharpe_ratio' ? (value: number | null) => decimal(value, 3) : percent;
   const outside = folds.over_paths[folds.select_by];
@@ -32,7 +32,7 @@ export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
             value: `${write(outside.percentiles['0.05'] ?? null)} to ${write(outside.percentiles['0.95'] ?? null)}`,
             help: `From the 5th to the 95th percentile of the ${metric} of the paths`,
           },
-          { term: 'Paths that lose', value: percent(folds.probability_of_loss) },
+          { term: 'Losing paths', value: percent(folds.probability_of_loss) },
           { term: 'Variants chosen', value: count(folds.chosen.length), note: chosenText(folds) },
           {
             term: 'Left out',

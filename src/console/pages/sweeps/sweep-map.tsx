@@ -120,7 +120,7 @@ interface HiddenProps extends Pick<SweepMapProps, 'rows' | 'told' | 'rankBy'> {
   readonly hidden: readonly HiddenParameter[];
 }
 
-/** What a cell stands for where the map leaves parameters out, and the choice of their values. */
+/** Meaning of a cell if the map omits parameters, and controls for their values. */
 function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
   if (hidden.length === 0) return null;
   const open = hidden.filter(({ fixed }) => fixed === null).map(({ pointer }) => told(pointer).label);

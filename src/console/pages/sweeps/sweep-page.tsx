@@ -58,7 +58,7 @@ function TermsOf({ request }: { readonly request: unknown }) {
   return text === '' ? null : <p class="quiet">{text}</p>;
 }
 
-/** The same sweep once more: a job of its own, unless the service runs it under the same id. */
+/** Repeats the sweep as a new job, unless the service runs it under the same id. */
 async function again(request: unknown, onRefusal: OnRefusal): Promise<void> {
   const body = request as SweepRequest; // The body as accepted.
   const job = await start(() => service.value.call('startSweep', { body }), onRefusal);
@@ -74,7 +74,7 @@ function Result({ view }: { readonly view: SweepView }) {
   return (
     <>
       {verdict.length > 0 && (
-        <Banner kind="info" title="What the figures come to">
+        <Banner kind="info" title="Results">
           {verdict.map((sentence) => (
             <p key={sentence}>{sentence}</p>
           ))}
@@ -133,14 +133,14 @@ function Figures({ view: { selection, overfitting, variants, refused } }: { read
           term: 'First by rank',
           value: decimal(selection?.sharpe_ratio, 4),
           note: 'Sharpe ratio of a session',
-          help: 'Not annualised, as the figures beside it; the ranking has it annualised',
+          help: 'Not annualised; the ranking shows it annualised',
         },
       ]}
     />
   );
 }
 
-/** Names and units of what a definition may vary, by pointer; the pointer itself as long as they are not known. */
+/** Labels and units of variable parameters by pointer; the pointer itself until they are loaded. */
 function useTold(id: string): Told {
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,

@@ -70,7 +70,7 @@ function NewSweep({ ids, types }: { readonly ids: readonly string[]; readonly ty
   );
   const newest = useResource(id === undefined ? null : `newest run ${id}`, (signal) => newestRun(id ?? '', signal));
   const schemas = useSchemas();
-  if (id === undefined) return <EmptyState title="No index yet">A sweep varies an index.</EmptyState>;
+  if (id === undefined) return <EmptyState title="No index yet">A sweep varies an index. Create one first.</EmptyState>;
   return (
     <section class="designer-part" aria-label="New sweep">
       <header class="section-head">
@@ -98,7 +98,7 @@ function NewSweep({ ids, types }: { readonly ids: readonly string[]; readonly ty
   );
 }
 
-/** What is varied, with its values as they are typed. */
+/** The varied parameters, with their values as typed. */
 interface Axis {
   readonly pointer: string;
   readonly text: string;
@@ -129,7 +129,7 @@ const axesIn = ({ axes }: JsonObject): readonly Axis[] =>
 interface SweepFormProps {
   readonly index: IndexDocument;
   readonly types: RuleTypes;
-  /** Those that its backtests begin with. */
+  /** Terms of its backtests. */
   readonly terms: JsonObject;
 }
 
@@ -241,7 +241,7 @@ function ChoiceTerms({ asked: { rank, folds }, findings, onChange }: ChoiceTerms
   );
 }
 
-/** What a parameter may be, or a few numbers around what it is. */
+/** Suggested values: the accepted ones, or numbers near the current one. */
 function firstValues(varied: readonly Varied[], pointer: string): string {
   const { now, choices } = varied.find((one) => one.pointer === pointer) ?? {};
   if (choices) return choices.join(', ');
@@ -276,7 +276,7 @@ function AxisField({ axis, varied, findings, onChange, onRemove }: AxisFieldProp
         findings={findings}
         onChange={(value) => onChange(String(value ?? ''))}
       />
-      <Button kind="bare" aria-label={`Leave ${label} as it is`} onClick={onRemove}>
+      <Button kind="bare" aria-label={`Remove ${label}`} onClick={onRemove}>
         <Icon name="close" />
       </Button>
     </div>

@@ -12,11 +12,11 @@ export interface Varied {
   readonly choices: readonly string[] | null;
   readonly unit: string | null;
   readonly takes: 'number' | 'integer' | 'word';
-  /** Whether it may have no value. */
+  /** True if null is accepted. */
   readonly isOptional: boolean;
 }
 
-/** What a pointer leads to, where the definition no longer has it: rules are counted from 1. */
+/** Label of a pointer that the definition no longer has; rules are counted from 1. */
 export function pointerLabel(pointer: string): string {
   const steps = pointer.split('/').slice(2);
   const words = steps.filter((step) => step !== 'pipeline' && step !== 'params' && step !== 'selection');
@@ -44,18 +44,18 @@ function worded(word: string): Json {
   }
 }
 
-/** What of typed values a parameter does not take, in words. */
+/** Messages about typed values that a parameter does not accept. */
 export function refusedIn(
   text: string,
   { choices, unit, takes, isOptional }: Omit<Varied, 'pointer' | 'label' | 'now'>,
 ): readonly string[] {
   return parseValues(text, unit).flatMap((value) => {
-    if (value === null) return isOptional ? [] : ['A value is needed: null is none.'];
+    if (value === null) return isOptional ? [] : ['A value is required; null is not accepted.'];
     if (choices !== null)
-      return choices.includes(String(value)) ? [] : [`${patchText(value)} is none of ${choices.join(', ')}.`];
+      return choices.includes(String(value)) ? [] : [`${patchText(value)} is not one of ${choices.join(', ')}.`];
     if (takes === 'word') return [];
-    if (typeof value !== 'number') return [`${patchText(value)} is no number.`];
-    return takes === 'integer' && !Number.isInteger(value) ? [`${value} is no whole number.`] : [];
+    if (typeof value !== 'number') return [`${patchText(value)} is not a number.`];
+    return takes === 'integer' && !Number.isInteger(value) ? [`${value} is not an integer.`] : [];
   });
 }
 

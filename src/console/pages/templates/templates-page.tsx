@@ -38,7 +38,7 @@ interface GalleryProps {
   readonly taken: ReadonlySet<string>;
 }
 
-/** Levels are asked for one after the other: each is a run of its own. */
+/** Levels are requested one after another, because each is a separate run. */
 function Gallery({ templates, taken }: GalleryProps) {
   const ordered = [
     ...templates.filter((own) => own.can_run === true),
@@ -114,7 +114,7 @@ function Missing({ template: { needs, can_run: canRun } }: Pick<CardProps, 'temp
   const missing = needs.filter((need) => need.missing);
   if (canRun === true) return <Badge kind="good">can run</Badge>;
   if (missing.length === 0)
-    return canRun === null ? null : <Badge kind="warning">cannot run on the served store</Badge>;
+    return canRun === null ? null : <Badge kind="warning">cannot be run on the served store</Badge>;
   return (
     <span class="template-missing">
       missing{' '}

@@ -13,7 +13,7 @@ import { nameAddress, watchlistAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import '../data/data.css';
 
-/** The id of a list stands in its address and not in its body. */
+/** The id of a list is in its address, not in its body. */
 interface OpenedList extends Opened {
   readonly unknown: readonly string[];
   readonly identifiers: readonly string[];
@@ -95,9 +95,9 @@ function Names({ list: { identifiers, unknown } }: { readonly list: OpenedList }
   const missing = new Set(unknown);
   return (
     <>
-      {unknown.length > 0 && <Banner kind="warning" title={`The served store does not hold ${unknown.join(', ')}.`} />}
+      {unknown.length > 0 && <Banner kind="warning" title={`Not in the served store: ${unknown.join(', ')}.`} />}
       {identifiers.length > 0 && (
-        <Section title="Names">
+        <Section title="Securities">
           <p>
             {identifiers.map((identifier) => (
               <span key={identifier}>

@@ -27,7 +27,7 @@ export function WatchlistsPage() {
       <Answered resource={lists} what="the watchlists">
         {({ watchlists }) =>
           watchlists.length === 0 ? (
-            <EmptyState title="No watchlist yet">A watchlist holds names in an order of its own.</EmptyState>
+            <EmptyState title="No watchlist yet">A watchlist is an ordered list of securities.</EmptyState>
           ) : (
             <Table
               label="watchlists"
@@ -49,11 +49,11 @@ export function WatchlistsPage() {
 const COLUMNS: readonly Column<Watchlist>[] = [
   { id: 'id', title: 'Id', width: 120, grow: 1, value: (row) => row.watchlist_id },
   { id: 'name', title: 'Title', width: 140, grow: 2, priority: 2, value: ({ name }) => name },
-  numeric({ id: 'names', title: 'Names', width: 76, of: ({ identifiers }) => identifiers.length, write: count }),
+  numeric({ id: 'names', title: 'Securities', width: 76, of: ({ identifiers }) => identifiers.length, write: count }),
   {
     id: 'unknown',
     title: 'Unknown',
-    help: 'Names that the served store does not hold',
+    help: 'Securities that are not in the served store',
     width: 96,
     align: 'right',
     value: ({ unknown }) => unknown.length,

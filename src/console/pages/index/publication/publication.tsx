@@ -26,7 +26,7 @@ interface PublicationProps {
   readonly run: OverviewView;
 }
 
-/** What stands: the published closes, whether their log holds, and what of the run is not published yet. */
+/** Published closes, verification of their log, and unpublished closes of the run. */
 export function Publication({ id, run }: PublicationProps) {
   const log = useResource(`published ${id}`, (signal) =>
     service.value.call('getPublished', { params: { index_id: id }, signal }),
@@ -37,8 +37,8 @@ export function Publication({ id, run }: PublicationProps) {
     <div class="index-part">
       {isEmpty ? (
         <EmptyState title="Nothing is published yet">
-          A published close stands: it goes to a signed log that is a chain of hashes, and a run that disagrees with it
-          is refused.
+          Published closes are final. They are stored in a signed, hash-chained log, and a run that contradicts them
+          cannot be published.
         </EmptyState>
       ) : log.data === undefined && log.trouble !== null ? (
         <Problem trouble={log.trouble} onRetry={log.reload} />
@@ -147,7 +147,7 @@ const COLUMNS: readonly Column<PublicationEntry>[] = [
   { id: 'at', title: 'Published', width: 176, priority: 6, value: ({ at }) => at, show: ({ at }) => moment(at) },
   {
     id: 'reason',
-    title: 'Why restated',
+    title: 'Reason for the restatement',
     width: 110,
     grow: 2,
     priority: 2,

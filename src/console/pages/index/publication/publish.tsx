@@ -22,7 +22,7 @@ interface PublishProps {
   readonly last: string | null;
 }
 
-/** Appends closes of the run to the log; where published ones differ, they are told, and restated only with a reason. */
+/** Appends closes of the run to the log. Published closes that differ are listed, and restated only with a reason. */
 export function Publish({ id, run, last }: PublishProps) {
   const [asked, setAsked] = useState<JsonObject>({});
   const [trouble, setTrouble] = useState<Trouble | null>(null);
@@ -58,7 +58,7 @@ export function Publish({ id, run, last }: PublishProps) {
   const isStale = run.stale !== null && shownRun().run_id === undefined;
   const isDisabled = isBusy || isStale || wrong !== null || first === null;
   return (
-    <Section title="Publish" aside={isDone ? 'every close of the run is published' : toCome(first)}>
+    <Section title="Publish" aside={isDone ? 'all closes of the run are published' : toCome(first)}>
       {isStale && <NotCurrent />}
       {isRestated && <Restated trouble={trouble} />}
       {trouble !== null && !isRestated && <Problem trouble={trouble} />}
@@ -102,8 +102,8 @@ export function Publish({ id, run, last }: PublishProps) {
 
 const NotCurrent = () => (
   <p class="quiet">
-    The stored run is stale, and only a current run is published: run it again. An earlier run is published from its own
-    page, which the tab Runs leads to.
+    The stored run is out of date. Run the index again before publishing, or publish an earlier run from its page (see
+    the tab Runs).
   </p>
 );
 
@@ -114,7 +114,7 @@ interface FormProps {
   readonly asked: JsonObject;
   readonly end: string;
   readonly names: readonly string[];
-  /** Whether a reason is needed. */
+  /** True if a reason is required. */
   readonly isReasoned: boolean;
   readonly findings: readonly Finding[];
   onChange(asked: JsonObject): void;
@@ -128,7 +128,7 @@ function Form({ asked, end, names, isReasoned, findings, onChange }: FormProps) 
       changes={{
         through: { label: 'Through', kind: 'date', otherwise: end },
         reason: { label: 'Why', isRequired: isReasoned },
-        allow_partial: { label: 'Publish what lacks bars' },
+        allow_partial: { label: 'Publish incomplete closes' },
       }}
       value={asked}
       findings={findings}
@@ -182,16 +182,16 @@ const toCome = (first: readonly string[] | null) =>
   first !== null && first.length > 0 && `to publish: ${spanOf(first)}`;
 
 function firstWords(first: readonly string[], isRestated: boolean): string {
-  if (first.length === 0) return 'No other close is published with them.';
-  const which = isRestated ? `Published for the first time with them: ${spanOf(first)}.` : `${spanOf(first)}.`;
-  return `${which} They are signed and stay: a published close is never removed, only restated beside what stands.`;
+  if (first.length === 0) return 'No other closes are published.';
+  const which = isRestated ? `Also published for the first time: ${spanOf(first)}.` : `${spanOf(first)}.`;
+  return `${which} They are signed and permanent: a published close can be restated but never removed.`;
 }
 
 /** Published closes that the run has otherwise. */
 function Restated({ trouble: { message, detail } }: { readonly trouble: Trouble }) {
   return (
     <Banner kind="warning" title={message}>
-      <p>Nothing was published. A restatement is appended beside what stands; it removes nothing.</p>
+      <p>Nothing was published. A restatement is appended to the log; it removes nothing.</p>
       <Sizes detail={detail} />
       <Dates detail={detail} />
     </Banner>
@@ -200,14 +200,14 @@ function Restated({ trouble: { message, detail } }: { readonly trouble: Trouble 
 
 /** How much of the log the run disagrees with. */
 function Sizes({ detail }: { readonly detail: Trouble['detail'] }) {
-  // What the service says beside RESTATEMENT.
+  // Detail of the error RESTATEMENT.
   const { dates = [], total = dates.length, levels_changed: levels, largest } = (detail ?? {}) as Partial<Refused>;
   return (
     <Facts
       facts={[
         ['Closes', count(total)],
         ['From', dates[0] ?? null],
-        ['With another level', levels === undefined ? null : count(levels)],
+        ['Changed levels', levels === undefined ? null : count(levels)],
         [
           'Largest change',
           largest === undefined ? null : largest === null ? 'no level' : <Largest largest={largest} />,

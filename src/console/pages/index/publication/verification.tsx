@@ -15,13 +15,13 @@ interface VerificationProps {
   readonly entries: readonly PublicationEntry[];
 }
 
-/** What was found, and of which log. */
+/** Result of a verification, with its log. */
 interface Found {
   readonly head: string;
   readonly verdict: Verdict;
 }
 
-/** Whether the log is as it was written: computed here, from the log and the public keys alone. */
+/** Verifies the log in the browser, from the log and the public keys only. */
 export function Verification({ id, entries }: VerificationProps) {
   const [found, setFound] = useState<Found | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -67,7 +67,7 @@ export function Verification({ id, entries }: VerificationProps) {
 
 function State({ verdict }: { readonly verdict: Verdict | null }) {
   if (verdict === null)
-    return <>{canVerify() ? 'not verified here yet' : 'a browser verifies over https or on this machine only'}</>;
+    return <>{canVerify() ? 'not verified here yet' : 'a browser can verify only over HTTPS or on this machine'}</>;
   const { sound, hasSignatures, fault } = verdict;
   if (fault !== null)
     return (
@@ -78,7 +78,7 @@ function State({ verdict }: { readonly verdict: Verdict | null }) {
   return (
     <>
       <Badge kind="good">holds</Badge> {counted(sound, 'entry', 'entries')}:{' '}
-      {hasSignatures ? 'hashes and signatures' : 'hashes; this browser knows no Ed25519, signatures are not verified'}
+      {hasSignatures ? 'hashes and signatures' : 'hashes only; this browser does not support Ed25519 signatures'}
     </>
   );
 }

@@ -1,12 +1,12 @@
 import type { PublicationEntry, PublicKey } from '#clients/typescript/divisor.js';
 
-/** What a log was found to be. */
+/** Result of verifying a log. */
 export interface Verdict {
   /** Entries that hold, from the first on. */
   readonly sound: number;
-  /** Whether signatures were verified too. */
+  /** True if signatures were verified, too. */
   readonly hasSignatures: boolean;
-  /** What is wrong with the entry after those; null where nothing is. */
+  /** Error of the next entry; null if there is none. */
   readonly fault: string | null;
 }
 
@@ -28,13 +28,13 @@ export async function verifyEntries(
   return { sound: at, hasSignatures, fault: linkFault(entries[at]!, entries[at - 1]) ?? faults[at]! };
 }
 
-/** Whether a browser can verify: those without a secure connection have no such functions. */
+/** True if the browser can verify: it needs a secure connection. */
 export const canVerify = (): boolean => globalThis.crypto?.subtle !== undefined;
 
 function linkFault(entry: PublicationEntry, before: PublicationEntry | undefined): string | null {
-  if (entry.seq !== (before?.seq ?? 0) + 1) return `it has the number ${entry.seq}`;
-  if (before !== undefined && entry.index_id !== before.index_id) return `it is of the index ${entry.index_id}`;
-  return entry.previous === (before?.hash ?? NO_HASH) ? null : 'its previous hash is not that of the entry before';
+  if (entry.seq !== (before?.seq ?? 0) + 1) return `its number is ${entry.seq}`;
+  if (before !== undefined && entry.index_id !== before.index_id) return `it belongs to the index ${entry.index_id}`;
+  return entry.previous === (before?.hash ?? NO_HASH) ? null : 'its previous hash does not match the previous entry';
 }
 
 type Verifier = (hash: string, signature: string, at: string) => Promise<boolean>;
@@ -43,12 +43,12 @@ async function faultOf(
   entry: PublicationEntry,
   verifiers: ReadonlyMap<string, Verifier | null> | null,
 ): Promise<string | null> {
-  if ((await hashOf(entry)) !== entry.hash) return 'its hash is not that of its content';
+  if ((await hashOf(entry)) !== entry.hash) return 'its hash does not match its content';
   if (verifiers === null) return null;
   const verifier = verifiers.get(entry.key_id);
-  if (verifier == null) return `its key ${entry.key_id} is not known`;
+  if (verifier == null) return `its key ${entry.key_id} is unknown`;
   const isSigned = await verifier(entry.hash, entry.signature, entry.at);
-  return isSigned ? null : `its signature is not one of the key ${entry.key_id}`;
+  return isSigned ? null : `its signature does not match the key ${entry.key_id}`;
 }
 
 /** SHA-256 of the canonical JSON of an entry without its hash and signature: members by name, without spaces. */

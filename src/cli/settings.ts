@@ -41,7 +41,7 @@ export const SETTINGS = {
     flag: 'port',
     variable: 'PORT',
     otherwise: () => '8080',
-    help: 'Port to listen on; 0 takes any free one, as workers do unless given.',
+    help: 'Port to listen on; 0 takes any free one. A worker takes by default the first free one from 8180 to 8279.',
     schema: whole(0, 65_535),
   }),
   home: declare({

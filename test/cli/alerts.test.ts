@@ -143,6 +143,30 @@ const DASHBOARD_SCHEMA = {
   },
 };
 
+/** Tests that walk through procedures of the runbooks, with a part of their titles. */
+const WALKS: readonly (readonly [section: string, file: string, title: string])[] = [
+  ['Database failover', 'test/cli/cluster/silent-database.test.ts', 'serves again when it answers'],
+  ['Full disk', 'test/durability/full-disk.test.ts', 'a full volume refuses writes'],
+  [
+    'Lost place of results',
+    'test/cli/cluster/cluster-commands.test.ts',
+    'backup copies what services write, and restore',
+  ],
+  ['Stuck jobs', 'test/cli/cluster/stopped-workers.test.ts', 'begins again on another once the lease is over'],
+  ['Failed jobs', 'test/cli/job-commands/retries.ts', "'jobs', 'retry', '--failed'"],
+  ['Point-in-time recovery', 'test/cli/cluster/cloned-database.test.ts', 'adopt --take-over'],
+  ['Key rotation', 'test/cli/serve.test.ts', "'keys', 'revoke'"],
+  ['Upgrade and rollback', 'test/cli/cluster/rolling-upgrade.test.ts', 'migrate'],
+];
+
+test('procedures of the runbooks are walked through by tests', () => {
+  const page = readFileSync('data/guide/runbooks.md', 'utf8');
+  for (const [section, file, title] of WALKS) {
+    expect(page).toContain(`## ${section}\n`);
+    expect([file, readFileSync(file, 'utf8').includes(title)]).toEqual([file, true]);
+  }
+});
+
 test('the dashboard has the shape of its schema, and a panel without a query is refused', () => {
   const check = new Ajv({ allErrors: true }).compile(DASHBOARD_SCHEMA);
   expect([check(dashboard), check.errors]).toEqual([true, null]);

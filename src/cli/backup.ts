@@ -11,7 +11,7 @@ export const BACKUP_HELP = `divisor backup [FOLDER] [--home HOME] [--database UR
 Copies a home into a new folder, also while the service runs on it: the documents as one moment had them, every result and
 managed store they name, and a manifest with the hash of each file. The folder appears only when all of it is on disk.
 
-  FOLDER   Where to write it. Default: backups/TIME in the home. Keep copies on another disk.
+  FOLDER   Where to write it. Default: backups/TIME in the home, or TIME in DIVISOR_BACKUPS. Keep copies on another disk.
   --home   Folder of the service. Default: DIVISOR_HOME or ./var.
   --database, --artifacts
            Where services of several machines keep documents and results. Default: DATABASE_URL and DIVISOR_ARTIFACTS.
@@ -36,7 +36,7 @@ export async function backup(argv: readonly string[], environment: NodeJS.Proces
   const { home, settings, words, values } = readHomeCommand(argv, environment, { words: [0, 1], help: BACKUP_HELP });
   assertTogether(settings, 'copy it by pg_dump first, then the folders artifacts and stores of the home');
   const folders = homeFolders(home);
-  const target = words[0] === undefined ? join(folders.backups, nameOfNow()) : resolve(words[0]);
+  const target = words[0] === undefined ? join(settings.backups ?? folders.backups, nameOfNow()) : resolve(words[0]);
   const report = homeReport<BackupSummary>(values.json);
   const common = { target, engineVersion: engineVersion() };
   const onProgress = (fraction: number, file: string) =>

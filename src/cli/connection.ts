@@ -144,7 +144,7 @@ async function inProcess(
     DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin`,
   });
   const settings = withWorkingFolder(effective);
-  const running = await start(settings, createLog('error'), 'command', keepsServed);
+  const running = await start(settings, createLog('error'), 'command', { keepsServed });
   try {
     await running.service.resumed;
     const client = createDivisorClient({

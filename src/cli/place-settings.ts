@@ -18,6 +18,14 @@ export const PLACE_SETTINGS = {
       .transform((text) => (text === '' ? undefined : text)),
     mayHoldSecret: true,
   }),
+  backups: declare({
+    flag: 'backups',
+    variable: 'DIVISOR_BACKUPS',
+    otherwise: () => '',
+    otherwiseHelp: 'home/backups',
+    help: 'Folder of backups: divisor backup writes there by default, and metrics have the age of the newest.',
+    schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
+  }),
   trashHours: declare({
     flag: 'trash-hours',
     variable: 'DIVISOR_TRASH_HOURS',

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isLoopbackName } from '#http/authentication.js';
 import { addressesOf } from '#services/operations/address-ranges.js';
-import { listen, type Server } from '#http/server.js';
+import { listen, type Server, type ServerOptions } from '#http/server.js';
 import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-refusal.js';
 import { compose, type Service } from './compose.js';
@@ -29,13 +29,19 @@ export async function serve(argv: readonly string[], environment: NodeJS.Process
 
 /** Home of a worker that is given none: it keeps nothing but copies there, beside a service of the same folder. */
 const WORKER_HOME = './var-worker';
+/** First port of workers that are given none, and how many follow for others of the same machine: scrapers list them. */
+const WORKER_PORT = 8180;
+const WORKER_PORTS_MAX = 100;
 
 /** `divisor worker`: runs heavy jobs for services on the same database until a signal stops it. */
 export async function worker(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const effective = readSettings(argv, { DIVISOR_HOME: WORKER_HOME, PORT: '0', ...environment });
-  if (effective.settings.artifacts === undefined)
+  const effective = readSettings(argv, { DIVISOR_HOME: WORKER_HOME, ...environment });
+  const { settings, rows } = effective;
+  const isPortGiven = rows.some(({ name, source }) => name === 'port' && source !== 'default');
+  if (settings.artifacts === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, 'A worker needs --database and --artifacts, those of its services.');
-  return run('worker', effective);
+  if (isPortGiven) return run('worker', effective);
+  return run('worker', { ...effective, settings: { ...settings, port: WORKER_PORT } }, WORKER_PORTS_MAX);
 }
 
 /** Warns of data roots that no data can be read below: each is asked again later, for a root may come after the start. */
@@ -49,12 +55,13 @@ async function warnOfRoots(roots: readonly string[], log: Pick<Logger, 'warn'>):
   }
 }
 
-async function run(role: Role, { settings, ineffective }: Effective): Promise<number> {
+/** @param portsMax ports that are tried one after the other while others listen there */
+async function run(role: Role, { settings, ineffective }: Effective, portsMax = 1): Promise<number> {
   const log = createLog(settings.logLevel);
   for (const sentence of ineffective) log.warn(sentence);
   process.on('uncaughtException', endOnDefect(log));
   process.on('unhandledRejection', unlessUnavailable(log, endOnDefect(log)));
-  const { service, server } = await start(settings, log, role);
+  const { service, server } = await start(settings, log, role, { portsMax });
   await warnOfRoots(settings.dataRoots, log);
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
@@ -80,6 +87,13 @@ async function run(role: Role, { settings, ineffective }: Effective): Promise<nu
   return 0;
 }
 
+interface StartOptions {
+  /** Whether it serves what was served before without what its source has now. */
+  readonly keepsServed?: boolean;
+  /** Ports that are tried one after the other while others listen there. */
+  readonly portsMax?: number;
+}
+
 export interface Running {
   readonly service: Service;
   readonly server: Server;
@@ -87,14 +101,13 @@ export interface Running {
 
 /**
  * Composes the service and listens.
- * @param keepsServed serves what was served before without what its source has now
  * @throws StartRefusal when the home, the address or the lack of a key forbids it
  */
 export async function start(
   settings: Settings,
   log: Logger,
   role: Role = 'service',
-  keepsServed = false,
+  { keepsServed = false, portsMax = 1 }: StartOptions = {},
 ): Promise<Running> {
   const service = await compose({ role, settings, log, keepsServed, onDefect: endOnDefect(log) });
   try {
@@ -102,11 +115,10 @@ export async function start(
       const message = `Without an API key the service listens on loopback only, not on ${settings.host}: make a key with \`divisor keys create\`, or set DIVISOR_API_KEYS.`;
       throw new StartRefusal(EXIT_CONFIGURATION, message);
     }
-    const { host, port, trustedProxies } = settings;
-    const server = await listen({
+    const { host, trustedProxies } = settings;
+    const server = await listenFrom(settings.port, portsMax, {
       app: service.app,
       host,
-      port,
       isTrustedProxy: addressesOf(trustedProxies),
       tls: tlsOf(settings),
       onTlsReload: reportReload(log),
@@ -124,6 +136,18 @@ export async function stop({ service, server, drainMs }: Running & { readonly dr
   await sleep(drainMs);
   await server.close(IN_FLIGHT_DEADLINE_MS);
   await service.close();
+}
+
+/** Listens on the first port of several that nobody else listens on. @throws the error of the socket */
+async function listenFrom(first: number, portsMax: number, options: Omit<ServerOptions, 'port'>): Promise<Server> {
+  for (let port = first; ; port++) {
+    try {
+      return await listen({ ...options, port });
+    } catch (failure) {
+      const isTaken = (failure as NodeJS.ErrnoException).code === 'EADDRINUSE';
+      if (!isTaken || port === first + portsMax - 1) throw failure;
+    }
+  }
 }
 
 const reportReload =

@@ -41,7 +41,7 @@ export const SETTINGS = {
     flag: 'port',
     variable: 'PORT',
     otherwise: () => '8080',
-    help: 'Port to listen on; 0 selects any free port, the default of workers.',
+    help: 'Port to listen on; 0 selects any free port. Default of a worker: the first free port from 8180 to 8279.',
     schema: whole(0, 65_535),
   }),
   home: declare({

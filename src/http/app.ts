@@ -60,6 +60,8 @@ export interface Answered {
   readonly method: string;
   readonly status: number;
   readonly seconds: number;
+  /** Id of the key of the request; null without one. */
+  readonly keyId: string | null;
 }
 
 export interface App {
@@ -224,7 +226,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
         'request',
       );
     }
-    observe?.({ operation: operation?.id, method, status, seconds: ms / 1000 });
+    observe?.({ operation: operation?.id, method, status, seconds: ms / 1000, keyId: principal.keyId });
     return answered;
   }
 

@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { EndedJob, JobCounts, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import type { Lane, ThreadLoss } from '#jobs/compute-pool.js';
 import type { Answered } from './app.js';
+import { createKeyMetrics } from './key-metrics.js';
 
 export interface Metrics {
   /** An answered request. */
@@ -32,6 +33,10 @@ export interface MetricsSources {
   readonly homeBytes: () => Promise<Readonly<Record<string, number>>>;
   /** Bytes left on its volume. */
   readonly freeBytes: () => Promise<number>;
+  /** Age of the newest backup, seconds; undefined where there is none. */
+  readonly backupAge?: (() => Promise<number | undefined>) | undefined;
+  /** Calls for each request to the object store of the results. */
+  readonly objectRequests?: ObjectRequests | undefined;
   /** Of a database. */
   readonly database?: DatabaseFigures | undefined;
   /** Of a cluster, as they were found last. */
@@ -49,12 +54,14 @@ const LANES: readonly Lane[] = ['heavy', 'light'];
  * collector).
  */
 export function createMetrics(sources: MetricsSources): Metrics {
-  const { version, commit, jobs, lanes, tasks, homeBytes, freeBytes, shared, database } = sources;
+  const { version, commit, jobs, lanes, tasks, homeBytes, freeBytes, shared, database, backupAge, objectRequests } =
+    sources;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
   const gauge = gaugesOf(registers);
   const requests = requestTimes(registers);
+  const keys = createKeyMetrics(registers);
   const ended = new Histogram({
     name: 'divisor_job_seconds',
     help: 'Time of the last attempt of a job, by its outcome.',
@@ -93,11 +100,18 @@ export function createMetrics(sources: MetricsSources): Metrics {
   }));
   if (shared !== undefined) addSharedGauges(gauge, shared);
   if (database !== undefined) addDatabaseMetrics(registers, gauge, database);
+  if (objectRequests !== undefined) addObjectTimes(registers, objectRequests);
+  if (backupAge !== undefined) addBackupAge(gauge, backupAge);
   addBuildInfo(registers, { version, commit });
 
   return {
-    observe: ({ operation = 'none', status, seconds }) => requests.observe({ operation, status }, seconds),
-    jobEnded({ kind, outcome, seconds, waitSeconds }) {
+    observe({ operation = 'none', status, seconds, keyId }) {
+      requests.observe({ operation, status }, seconds);
+      keys.request(keyId);
+    },
+    jobEnded(job) {
+      const { kind, outcome, seconds, waitSeconds } = job;
+      keys.jobEnded(job);
       if (seconds !== null) ended.observe({ kind, outcome }, seconds);
       if (waitSeconds !== null) waited.observe({ kind }, waitSeconds);
     },
@@ -162,6 +176,39 @@ function addDatabaseMetrics(
     'Processes that work on the database, and those that fell silent within a day.',
     'state',
     nodes,
+  );
+}
+
+/** Calls for each request to an object store. */
+type ObjectRequests = (
+  call: (request: { readonly method: string; readonly seconds: number; readonly isAnswered: boolean }) => void,
+) => void;
+
+/** From a look in the same room to the time after which a request is given up. */
+const OBJECT_SECONDS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+function addObjectTimes(registers: Registry[], objectRequests: ObjectRequests): void {
+  const times = new Histogram({
+    name: 'divisor_object_store_seconds',
+    help: 'Time of a request to the object store to the head of its answer, by method and outcome; outputs that threads write are not among them.',
+    labelNames: ['method', 'outcome'],
+    buckets: OBJECT_SECONDS,
+    registers,
+  });
+  objectRequests(({ method, seconds, isAnswered }) =>
+    times.observe({ method, outcome: isAnswered ? 'answered' : 'failed' }, seconds),
+  );
+}
+
+function addBackupAge(gauge: ReturnType<typeof gaugesOf>, age: () => Promise<number | undefined>): void {
+  gauge(
+    'divisor_backup_age_seconds',
+    'Age of the newest backup in the folder of backups; absent where there is none.',
+    'place',
+    async (): Promise<Readonly<Record<string, number>>> => {
+      const seconds = await age();
+      return seconds === undefined ? {} : { folder: seconds };
+    },
   );
 }
 

@@ -86,9 +86,13 @@ export async function listen(options: ServerOptions): Promise<Server> {
   });
 
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    const refuseStart = (failure: Error): void => {
+      unfollow();
+      reject(failure);
+    };
+    server.once('error', refuseStart);
     server.listen(port, host, () => {
-      server.off('error', reject);
+      server.off('error', refuseStart);
       resolve();
     });
   });

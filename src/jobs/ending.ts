@@ -27,10 +27,11 @@ export function endedJob({
   readonly life: Life;
 }): EndedJob | undefined {
   if (status === 'pending' || status === 'running' || finished_at === null) return undefined;
-  const { job_id: jobId, kind, created_at } = identity;
+  const { job_id: jobId, owner, kind, created_at } = identity;
   const seconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
   return {
     jobId,
+    owner,
     kind,
     outcome: status,
     seconds: started_at === null ? null : seconds(started_at, finished_at),

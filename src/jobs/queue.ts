@@ -211,6 +211,8 @@ export interface JobCounts {
 /** How a job came to its end. */
 export interface EndedJob {
   readonly jobId: string;
+  /** Id of the key that submitted it; empty without one. */
+  readonly owner: string;
   readonly kind: JobKindName;
   readonly outcome: 'succeeded' | 'failed' | 'cancelled';
   /** Time of its last attempt; null when none began. */

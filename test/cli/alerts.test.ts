@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { createMetrics } from '#http/metrics.js';
 
@@ -26,6 +27,8 @@ async function exposedNames(): Promise<ReadonlySet<string>> {
     jobs: async () => ({ pending: 0, running: 0 }),
     lanes: async () => ({ heavy: load, huge: load, light: load }),
     tasks: () => 0,
+    backupAge: async () => 60,
+    objectRequests: (call) => call({ method: 'GET', seconds: 0.01, isAnswered: true }),
     homeBytes: async () => ({ documents: 1 }),
     freeBytes: async () => 1,
     shared: () => ({ databaseBytes: 1, results: 1, resultBytes: 1 }),
@@ -37,8 +40,8 @@ async function exposedNames(): Promise<ReadonlySet<string>> {
       nodes: async () => ({ live: 1, lost: 0 }),
     },
   });
-  metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.01 });
-  metrics.jobEnded({ jobId: 'a', kind: 'backtest', outcome: 'succeeded', seconds: 1, waitSeconds: 1 });
+  metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.01, keyId: null });
+  metrics.jobEnded({ jobId: 'a', owner: '', kind: 'backtest', outcome: 'succeeded', seconds: 1, waitSeconds: 1 });
   metrics.threadLost('crashed');
   const { text } = await metrics.expose();
   return new Set([...text.matchAll(/^([a-z_0-9]+)[{ ]/gm)].map(([, name]) => name!));
@@ -57,7 +60,7 @@ test('every metric that a rule, the dashboard or the guide names is exposed', as
 
 test('each alert says what is wrong, how bad it is, and which section of the runbooks to read', () => {
   const alerts = rules.split('- alert: ').slice(1);
-  expect(alerts.length).toBeGreaterThanOrEqual(15);
+  expect(alerts.length).toBeGreaterThanOrEqual(18);
   const slugOf = (title: string): string =>
     title
       .toLowerCase()
@@ -74,6 +77,103 @@ test('each alert says what is wrong, how bad it is, and which section of the run
   }
 });
 
+/** Members of Grafana's schema 39 that the dashboard has, and those that each panel needs to be drawn. */
+const DASHBOARD_SCHEMA = {
+  type: 'object',
+  required: ['uid', 'title', 'schemaVersion', 'panels', 'templating', 'time'],
+  additionalProperties: false,
+  properties: {
+    uid: { type: 'string', pattern: '^[\\w-]{1,40}$' },
+    title: { type: 'string', minLength: 1 },
+    schemaVersion: { const: 39 },
+    version: { type: 'integer' },
+    editable: { type: 'boolean' },
+    refresh: { type: 'string', pattern: '^\\d+[smh]$' },
+    tags: { type: 'array', items: { type: 'string' } },
+    time: { type: 'object', required: ['from', 'to'] },
+    templating: { type: 'object', required: ['list'], properties: { list: { type: 'array', minItems: 1 } } },
+    panels: {
+      type: 'array',
+      minItems: 1,
+      items: {
+        type: 'object',
+        required: ['id', 'type', 'title', 'datasource', 'gridPos', 'fieldConfig', 'targets'],
+        additionalProperties: false,
+        properties: {
+          id: { type: 'integer', minimum: 1 },
+          type: { enum: ['timeseries', 'stat', 'gauge', 'table'] },
+          title: { type: 'string', minLength: 1 },
+          datasource: {
+            type: 'object',
+            properties: { type: { const: 'prometheus' }, uid: { const: '${datasource}' } },
+            required: ['type', 'uid'],
+            additionalProperties: false,
+          },
+          gridPos: {
+            type: 'object',
+            required: ['h', 'w', 'x', 'y'],
+            additionalProperties: false,
+            properties: {
+              h: { type: 'integer', minimum: 1 },
+              w: { type: 'integer', minimum: 1, maximum: 24 },
+              x: { type: 'integer', minimum: 0, maximum: 23 },
+              y: { type: 'integer', minimum: 0 },
+            },
+          },
+          fieldConfig: {
+            type: 'object',
+            required: ['defaults', 'overrides'],
+            properties: {
+              defaults: { type: 'object', properties: { unit: { type: 'string' } }, required: ['unit'] },
+              overrides: { type: 'array' },
+            },
+          },
+          targets: {
+            type: 'array',
+            minItems: 1,
+            items: {
+              type: 'object',
+              required: ['refId', 'expr'],
+              properties: { refId: { type: 'string' }, expr: { type: 'string', minLength: 1 } },
+            },
+          },
+        },
+      },
+    },
+  },
+};
+
+/** Tests that walk through procedures of the runbooks, with a part of their titles. */
+const WALKS: readonly (readonly [section: string, file: string, title: string])[] = [
+  ['Database failover', 'test/cli/cluster/silent-database.test.ts', 'serves again when it answers'],
+  ['Full disk', 'test/durability/full-disk.test.ts', 'a full volume refuses writes'],
+  [
+    'Lost place of results',
+    'test/cli/cluster/cluster-commands.test.ts',
+    'backup copies what services write, and restore',
+  ],
+  ['Stuck jobs', 'test/cli/cluster/stopped-workers.test.ts', 'begins again on another once the lease is over'],
+  ['Failed jobs', 'test/cli/job-commands/retries.ts', "'jobs', 'retry', '--failed'"],
+  ['Point-in-time recovery', 'test/cli/cluster/cloned-database.test.ts', 'adopt --take-over'],
+  ['Key rotation', 'test/cli/serve.test.ts', "'keys', 'revoke'"],
+  ['Upgrade and rollback', 'test/cli/cluster/rolling-upgrade.test.ts', 'migrate'],
+];
+
+test('procedures of the runbooks are walked through by tests', () => {
+  const page = readFileSync('data/guide/runbooks.md', 'utf8');
+  for (const [section, file, title] of WALKS) {
+    expect(page).toContain(`## ${section}\n`);
+    expect([file, readFileSync(file, 'utf8').includes(title)]).toEqual([file, true]);
+  }
+});
+
+test('the dashboard has the shape of its schema, and a panel without a query is refused', () => {
+  const check = new Ajv({ allErrors: true }).compile(DASHBOARD_SCHEMA);
+  expect([check(dashboard), check.errors]).toEqual([true, null]);
+  const [{ targets: _, ...panel }] = structuredClone(dashboard.panels) as [(typeof dashboard.panels)[number]];
+  expect(check({ ...dashboard, panels: [panel] })).toBe(false);
+});
+
 test('panels of the dashboard have titles and places of their own', () => {
   const { panels } = dashboard;
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
@@ -88,5 +188,5 @@ if (!hasPromtool) process.stdout.write('skipped: the check of the alert rules by
 test.runIf(hasPromtool)('promtool accepts the rules', () => {
   const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', 'data/deploy/prometheus-rules.yaml']);
   expect([status, String(stderr)]).toEqual([0, '']);
-  expect(String(stdout)).toContain('15 rules found');
+  expect(String(stdout)).toContain('18 rules found');
 });

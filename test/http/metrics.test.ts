@@ -22,9 +22,9 @@ function sample(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {
 test('metrics count what was answered by operation and status, and jobs by state', async () => {
   let running = 1;
   const metrics = sample({ jobs: async () => ({ pending: 4, running }) });
-  metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.002 });
-  metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.2 });
-  metrics.observe({ operation: undefined, method: 'GET', status: 404, seconds: 0.001 });
+  metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.002, keyId: null });
+  metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.2, keyId: null });
+  metrics.observe({ operation: undefined, method: 'GET', status: 404, seconds: 0.001, keyId: null });
   running = 2;
   const { text, type } = await metrics.expose();
   expect(type).toContain('text/plain; version=0.0.4');
@@ -50,9 +50,30 @@ test('metrics count what was answered by operation and status, and jobs by state
 
 test('ended jobs are timed by kind and outcome, those that never began by neither', async () => {
   const metrics = sample();
-  metrics.jobEnded({ jobId: 'backtest:A', kind: 'backtest', outcome: 'succeeded', seconds: 0.7, waitSeconds: 0.02 });
-  metrics.jobEnded({ jobId: 'backtest:A', kind: 'backtest', outcome: 'failed', seconds: 3, waitSeconds: 0.3 });
-  metrics.jobEnded({ jobId: 'render:A', kind: 'render', outcome: 'cancelled', seconds: null, waitSeconds: null });
+  metrics.jobEnded({
+    jobId: 'backtest:A',
+    owner: 'desk',
+    kind: 'backtest',
+    outcome: 'succeeded',
+    seconds: 0.7,
+    waitSeconds: 0.02,
+  });
+  metrics.jobEnded({
+    jobId: 'backtest:A',
+    owner: 'desk',
+    kind: 'backtest',
+    outcome: 'failed',
+    seconds: 3,
+    waitSeconds: 0.3,
+  });
+  metrics.jobEnded({
+    jobId: 'render:A',
+    owner: 'desk',
+    kind: 'render',
+    outcome: 'cancelled',
+    seconds: null,
+    waitSeconds: null,
+  });
   const lines = (await metrics.expose()).text.split('\n');
   expect(lines).toEqual(
     expect.arrayContaining([
@@ -61,7 +82,39 @@ test('ended jobs are timed by kind and outcome, those that never began by neithe
       'divisor_job_wait_seconds_count{kind="backtest"} 2',
     ]),
   );
-  expect(lines.filter((line) => line.includes('kind="render"'))).toEqual([]);
+  expect(lines.filter((line) => line.startsWith('divisor_job_') && line.includes('kind="render"'))).toEqual([]);
+});
+
+test('requests and ended jobs are counted by key, those of many keys together', async () => {
+  const metrics = sample();
+  const answered = { operation: 'getHealth', method: 'GET', status: 200, seconds: 0.002 };
+  metrics.observe({ ...answered, keyId: null });
+  for (let key = 0; key < 300; key++) metrics.observe({ ...answered, keyId: `key-${key}` });
+  metrics.observe({ ...answered, keyId: 'key-3' });
+  const ended = { jobId: 'a', kind: 'backtest', outcome: 'succeeded', seconds: 1, waitSeconds: 0 } as const;
+  metrics.jobEnded({ ...ended, owner: 'key-3' });
+  metrics.jobEnded({ ...ended, owner: 'key-299' });
+  metrics.jobEnded({ ...ended, owner: '' });
+  const lines = (await metrics.expose()).text.split('\n').filter((line) => line.startsWith('divisor_key_'));
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'divisor_key_requests_total{key="none"} 1',
+      'divisor_key_requests_total{key="key-3"} 2',
+      'divisor_key_requests_total{key="other"} 44',
+      'divisor_key_jobs_total{key="key-3",kind="backtest",outcome="succeeded"} 1',
+      'divisor_key_jobs_total{key="other",kind="backtest",outcome="succeeded"} 1',
+      'divisor_key_jobs_total{key="none",kind="backtest",outcome="succeeded"} 1',
+    ]),
+  );
+  expect(lines.filter((line) => line.startsWith('divisor_key_requests_total'))).toHaveLength(258);
+});
+
+test('the age of the newest backup is exposed, and no age where there is none', async () => {
+  let age: number | undefined = 86_400;
+  const metrics = sample({ backupAge: async () => age });
+  expect((await metrics.expose()).text).toContain('divisor_backup_age_seconds{place="folder"} 86400');
+  age = undefined;
+  expect((await metrics.expose()).text).not.toContain('divisor_backup_age_seconds{');
 });
 
 test('threads that were lost are counted by their cause, from zero', async () => {

@@ -30,6 +30,8 @@ import { createRunStates, type RunStates } from '#services/runs/run-states.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
 import type { Home } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
+import { backupAge } from '#store/home/backup-age.js';
+import { onObjectRequest } from '#store/s3/object-requests.js';
 import { sharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { ownIdentity } from '#store/home/process-identity.js';
 import { guardDocuments } from '#store/reach/guarded-store.js';
@@ -202,6 +204,8 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
     tasks: (lane) => work().pool.load(lane),
     homeBytes: watchSizes(partsOf(home, settings)),
     freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
+    backupAge: () => backupAge(settings.backups ?? home.backups),
+    objectRequests: settings.artifacts?.startsWith('s3:') === true ? onObjectRequest : undefined,
     database: shared && databaseFigures(shared),
     shared: shared && watchSharedSizes(() => sharedSizes((text) => shared.database.query(text, []), shared.schema)),
   });

@@ -6,6 +6,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { PlaceFault } from '../access/place-fault.js';
 import { currentKeys } from './keys/current-keys.js';
 import type { Keys } from '../access/key-source.js';
+import { timedRequest } from './object-requests.js';
 import { distrustOf, isWithoutTls, reasonOf } from './request-failure.js';
 import type { S3Access } from '../access/s3-access.js';
 
@@ -171,7 +172,9 @@ export function createS3Client(
     try {
       const used = await keys.get();
       if (signer?.used !== used) signer = signerOf(access, used);
-      return { used, answer: await signer.aws.fetch(url, { signal: AbortSignal.timeout(answerMs), ...init }) };
+      const { aws } = signer;
+      const whole = { signal: AbortSignal.timeout(answerMs), ...init };
+      return { used, answer: await timedRequest(init.method ?? 'GET', () => aws.fetch(url, whole)) };
     } catch (cause) {
       return { cause };
     }

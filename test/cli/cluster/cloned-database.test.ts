@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { finishedHere, servingHere } from '../process.js';
+import { finished, finishedHere, servingHere } from '../process.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { prepare } from './running-cluster.js';
 import { runService, type RunningService } from '../../services/running-service.js';
@@ -12,6 +12,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
   const drops: (() => Promise<void>)[] = [];
   let base: string;
   let live: RunningService;
+  let isLiveClosed = false;
   let environment: Record<string, string>;
   let clone: Record<string, string>;
 
@@ -28,7 +29,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     clone = { ...environment, DATABASE_URL: await copied(url) };
   });
   afterAll(async () => {
-    await live?.close();
+    if (!isLiveClosed) await live?.close();
     for (const drop of drops) await drop();
     await rm(base, { recursive: true, force: true });
   });
@@ -108,5 +109,26 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     const own = { ...clone, DIVISOR_ARTIFACTS: `file://${join(base, 'own')}` };
     const busy = await finishedHere(['adopt', '--new-place', environment['DIVISOR_ARTIFACTS']!], own);
     expect(busy).toMatchObject({ status: 78, err: expect.stringContaining('choose an empty folder or prefix') });
+  });
+
+  test('that is of an earlier time serves the results of that time after adopt --take-over', async () => {
+    const earlier = { ...environment, DATABASE_URL: await copied(environment['DATABASE_URL']!) };
+    const [before, known] = [await filesOf('results'), await levels(live.url())];
+    expect((await live.ask('DELETE', '/indices/EVEN')).status).toBeLessThan(300);
+    isLiveClosed = true;
+    await live.close();
+    const after = await filesOf('results');
+    expect(after.length).toBeLessThan(before.length);
+    expect(await filesOf('results/trash')).toEqual(
+      expect.arrayContaining(before.filter((name) => !after.includes(name))),
+    );
+    const adopted = await finished(['adopt', '--take-over', '--json'], earlier);
+    expect([adopted.status, JSON.parse(adopted.out)]).toMatchObject([0, { missing: [] }]);
+    const { url, stop } = await servingHere(join(base, 'earlier'), [], earlier);
+    try {
+      expect(await levels(url)).toEqual(known);
+    } finally {
+      await stop();
+    }
   });
 });

@@ -100,7 +100,7 @@ test('an ended job is reported with its outcome and the times of its last attemp
     await queue.cancel('backtest:never');
     await queue.complete(lease, { type: 'succeed', result: { value: 1 }, message: 'Done.' });
     expect(ended).toEqual([
-      { jobId: 'backtest:never', kind: 'backtest', outcome: 'cancelled', seconds: null, waitSeconds: null },
-      { jobId: 'backtest:a', kind: 'backtest', outcome: 'succeeded', seconds: 5, waitSeconds: 2 },
+      { jobId: 'backtest:never', owner: '', kind: 'backtest', outcome: 'cancelled', seconds: null, waitSeconds: null },
+      { jobId: 'backtest:a', owner: '', kind: 'backtest', outcome: 'succeeded', seconds: 5, waitSeconds: 2 },
     ]);
   }));

@@ -1,0 +1,41 @@
+import { Counter, type Registry } from 'prom-client';
+import type { EndedJob } from '#jobs/queue.js';
+
+/** Counts of what each key has done. */
+export interface KeyMetrics {
+  request(keyId: string | null): void;
+  jobEnded(job: Pick<EndedJob, 'owner' | 'kind' | 'outcome'>): void;
+}
+
+/** Keys with figures of their own: each has as many series as kinds of job and outcomes. Others are counted together. */
+const KEYS_MAX = 256;
+const WITHOUT_KEY = 'none';
+const OTHERS = 'other';
+
+export function createKeyMetrics(registers: Registry[]): KeyMetrics {
+  const requests = new Counter({
+    name: 'divisor_key_requests_total',
+    help: 'Answered requests by the id of their key; none without one, other for all keys after the first 256.',
+    labelNames: ['key'],
+    registers,
+  });
+  const jobs = new Counter({
+    name: 'divisor_key_jobs_total',
+    help: 'Ended jobs by the id of the key that submitted them, kind and outcome.',
+    labelNames: ['key', 'kind', 'outcome'],
+    registers,
+  });
+  const known = new Set<string>();
+
+  function labelOf(keyId: string | null): string {
+    if (keyId === null || keyId === '') return WITHOUT_KEY;
+    if (!known.has(keyId) && known.size >= KEYS_MAX) return OTHERS;
+    known.add(keyId);
+    return keyId;
+  }
+
+  return {
+    request: (keyId) => requests.inc({ key: labelOf(keyId) }),
+    jobEnded: ({ owner, kind, outcome }) => jobs.inc({ key: labelOf(owner), kind, outcome }),
+  };
+}

@@ -1,0 +1,18 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { MANIFEST_NAME } from './backup-manifest.js';
+
+/** Age of the newest whole backup in a folder, seconds; undefined where there is none. Its manifest is written last. */
+export async function backupAge(folder: string, now: () => number = Date.now): Promise<number | undefined> {
+  const names = (await readdir(folder).catch(() => [])).filter((name) => !name.startsWith('.'));
+  const writtenMs = await Promise.all(
+    names.map((name) =>
+      stat(join(folder, name, MANIFEST_NAME)).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => -Infinity,
+      ),
+    ),
+  );
+  const newestMs = Math.max(-Infinity, ...writtenMs);
+  return newestMs === -Infinity ? undefined : Math.max(0, (now() - newestMs) / 1000);
+}

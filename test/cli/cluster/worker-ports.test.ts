@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
+import { divisor, finishedHere, type Run } from '../process.js';
+
+describe.skipIf(!hasPostgresql)('workers without a port', () => {
+  let place: Awaited<ReturnType<typeof openTestDatabase>>;
+  let folder: string;
+  const workers: Run[] = [];
+  beforeAll(async () => {
+    place = await openTestDatabase();
+    folder = await mkdtemp(join(tmpdir(), 'divisor-ports-'));
+    await finishedHere(['migrate'], { DATABASE_URL: place.url });
+  });
+  afterAll(async () => {
+    for (const { child } of workers) child.kill('SIGTERM');
+    await Promise.all(workers.map(({ ended }) => ended));
+    await place?.drop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function urlOf(words: readonly string[]): Promise<string> {
+    const worker = divisor(['worker', ...words, '--warm-up', 'off', '--workers', '1', '--log-level', 'error'], {
+      DATABASE_URL: place.url,
+      DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
+    });
+    workers.push(worker);
+    await expect.poll(worker.out, { timeout: 60_000, interval: 50 }).toMatch(/^listening on \S+\n/);
+    return /^listening on (\S+)\n/.exec(worker.out())![1]!;
+  }
+
+  test('listen on the first free one from 8180, and answer for their metrics there', async () => {
+    const first = await urlOf(['--home', join(folder, 'a')]);
+    const second = await urlOf(['--home', join(folder, 'b')]);
+    const ports = [first, second].map((url) => Number(new URL(url).port));
+    expect(ports[0]).toBeGreaterThanOrEqual(8180);
+    expect(ports[1]).toBeGreaterThan(ports[0]!);
+    expect(ports[1]).toBeLessThan(8280);
+    expect(await (await fetch(`${second}/metrics`)).text()).toContain('divisor_build_info');
+    const taken = divisor(['worker', '--home', join(folder, 'c'), '--port', String(ports[0]), '--warm-up', 'off'], {
+      DATABASE_URL: place.url,
+      DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
+    });
+    expect([await taken.ended, taken.err()]).toEqual([75, expect.stringContaining(`port ${ports[0]}`)]);
+  });
+});

@@ -1,0 +1,24 @@
+import { mkdir, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { backupAge } from '#store/home/backup-age.js';
+import { temporaryFolders } from '../temporary-folder.js';
+
+const newFolder = temporaryFolders();
+
+test('the age of the newest backup is that of the newest manifest of a whole one', async () => {
+  const folder = await newFolder();
+  const now = (): number => 10_000_000;
+  expect(await backupAge(join(folder, 'absent'), now)).toBeUndefined();
+  const write = async (name: string, writtenSeconds: number): Promise<void> => {
+    await mkdir(join(folder, name));
+    await writeFile(join(folder, name, 'manifest.json'), '{}');
+    await utimes(join(folder, name, 'manifest.json'), writtenSeconds, writtenSeconds);
+  };
+  await mkdir(join(folder, 'without-manifest'));
+  await write('.2026-11-20.partial-1', 9999);
+  expect(await backupAge(folder, now)).toBeUndefined();
+  await write('b', 9000);
+  await write('a', 9400);
+  expect(await backupAge(folder, now)).toBe(600);
+});

@@ -1,0 +1,35 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { onObjectRequest, type ObjectRequest } from '#store/s3/object-requests.js';
+import { createS3Client } from '#store/s3/s3-client.js';
+import { startS3, type S3Service } from './s3-service.js';
+
+let service: S3Service;
+beforeAll(async () => {
+  service = await startS3();
+});
+afterAll(() => service.stop());
+
+test('each request is reported with its method, its time and whether the store has answered', async () => {
+  const seen: ObjectRequest[] = [];
+  const stop = onObjectRequest((request) => void seen.push(request));
+  let answers = 0;
+  const server = createServer((_, answer) => void answer.writeHead(answers++ === 0 ? 503 : 404).end());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    expect(await createS3Client({ ...service.access, endpoint }).look('absent')).toBeUndefined();
+    await createS3Client(service.access).remove('absent');
+  } finally {
+    stop();
+    server.close();
+  }
+  await createS3Client(service.access).remove('absent'); // Nobody listens any more.
+  expect(seen.map(({ method, isAnswered }) => [method, isAnswered])).toEqual([
+    ['HEAD', false],
+    ['HEAD', true],
+    ['DELETE', true],
+  ]);
+  expect(seen.every(({ seconds }) => seconds > 0 && seconds < 60)).toBe(true);
+});

@@ -1,4 +1,4 @@
-import { runIndex, type Anchor, type PlainRun, type Terms } from './index-run.js';
+import { runIndex, type Anchor, type Members, type PlainRun, type Terms } from './index-run.js';
 import type { Market } from './market.js';
 import { buffered, proportional, ranked, sampleDeviation, type Weights } from './plain.js';
 
@@ -17,7 +17,7 @@ export type Schedule = Pick<Terms, 'months' | 'anchor' | 'lag' | 'dividends'>;
 
 /** The largest securities by free-float market capitalisation with a buffer of a fifth. */
 export const largest =
-  (market: Market, count: number, { enter = 0.8 * count, exit = 1.2 * count } = {}): Terms['decide'] =>
+  (market: Market, count: number, { enter = 0.8 * count, exit = 1.2 * count } = {}): ((t: number, members: Members) => Weights) =>
   (t, members) => {
     const floatCap = (i: number) => market.floatCap(i, t);
     return proportional(buffered(ranked(market.listed(t), floatCap), members, { count, enter, exit }), floatCap);
@@ -55,7 +55,7 @@ export function onParent({ market, baseDate, schedule, count, decide }: OnParent
 }
 
 export const hasBars = (market: Market, t: number, sessions: number) => (i: number) =>
-  !Number.isNaN(market.store.close[i]![t - sessions + 1]!);
+  market.store.close[i]!.subarray(t - sessions + 1, t + 1).every((close) => !Number.isNaN(close));
 
 /** Deviation of the returns that are there; missing where they are fewer than half. */
 export function deviationOf(returns: readonly number[]): number {

@@ -27,6 +27,10 @@ import {
   maximumDiversification,
 } from './score-rules.js';
 
+import { developedNet, phasedFreeFloat, tenForty } from './cap-rules.js';
+import { minimumVolatility, parisAligned } from './optimised-rules.js';
+import { hierarchicalRiskParity } from './risk-rules.js';
+
 /** Rules by the id of their template, with the numbers of securities of this store. */
 export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'committee-large-cap': committee,
@@ -61,4 +65,10 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'thematic-score': thematic,
   'equal-risk': equalRisk,
   'maximum-diversification': maximumDiversification,
+  'hierarchical-risk-parity': hierarchicalRiskParity,
+  'ten-forty': tenForty,
+  'developed-net': developedNet,
+  'phased-free-float': phasedFreeFloat,
+  'minimum-volatility': minimumVolatility(100),
+  'paris-aligned': parisAligned(100),
 };

@@ -134,7 +134,7 @@ export const priceAverage: Rulebook = (market, baseDate) => ({
     months: Array.from({ length: 12 }, (_, k) => k + 1),
     anchor: { day: 'last' },
     basket: () => 1,
-    decide: (t) => proportional(market.members('AVERAGE', t), (i) => market.store.close[i]![t]!),
+    decide: (t) => proportional(market.members('AVERAGE', t), (i) => market.price(i, t)),
   }),
 });
 
@@ -146,7 +146,7 @@ export const adjustedAverage: Rulebook = (market, baseDate) => {
       anchor: { day: 'first' },
       basket: factor,
       splitsKeepWeight: true,
-      decide: (t) => proportional(market.members('AVERAGE', t), (i) => market.store.close[i]![t]! * factor(i, t)),
+      decide: (t) => proportional(market.members('AVERAGE', t), (i) => market.price(i, t) * factor(i, t)),
     }),
   };
 };

@@ -190,6 +190,7 @@ export function toIndexExplanation(explanation: NameExplanation, context: Explan
     as_of: formatDay(asOf),
     rebalance_date: formatDay(rebalance),
     decision_date: formatDay(decision),
+    reviews: [...explanation.reviews],
     in_universe: inUniverse,
     included: held !== null,
     datapoints: datapoints.map(toExplainedDatapoint),

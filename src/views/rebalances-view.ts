@@ -72,6 +72,8 @@ function rowOf(columns: RunColumns, { r, around }: Placed, decisions: RecordedDe
   return {
     date,
     cause,
+    review: snapshot?.reviews?.[0] ?? null,
+    phase: snapshot?.phase ?? null,
     schedule_dates: [date, ...Array.from(snapshot?.also ?? [], formatDay)],
     stale_fills: fillsOf(snapshot, decisions?.identifiers ?? []),
     decision_date: decided === undefined ? null : formatDay(decided),

@@ -56,6 +56,13 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
     ...valueMember(({ snapshot: { reference } }: SnapshotSource) => (reference === null ? null : formatDay(reference))),
     older: () => null,
   },
+  pricing_date: {
+    ...valueMember(({ snapshot: { priced } }: SnapshotSource) => (priced === null ? null : formatDay(priced))),
+    older: () => null,
+  },
+  review: { ...valueMember(({ snapshot: { reviews } }: SnapshotSource) => reviews?.[0] ?? null), older: () => null },
+  reviews: { ...valueMember(({ snapshot: { reviews } }: SnapshotSource) => reviews), older: () => null },
+  phase: { ...valueMember(({ snapshot: { phase } }: SnapshotSource) => phase), older: () => null },
   index_shares: {
     ...writtenMember<RebalanceSnapshot['index_shares'], SnapshotSource>((json, source) =>
       writeMap(json, source, source.snapshot.columns, source.snapshot.shares),

@@ -1,7 +1,9 @@
 import { priceSessions } from '#domain/documents/stale-sessions.js';
 import { announcedOn } from '#domain/schedule/index-schedule.js';
-import { rebalanceDates } from '#domain/schedule/schedule.js';
-import type { Composer } from '#domain/books/compositions.js';
+import { asDecided, type Composer } from '#domain/books/compositions.js';
+import { addComposition, decideOne } from '#domain/books/decide-one.js';
+import { knownCompositions } from '#domain/books/known-compositions.js';
+import { dueOn, nextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
 import type { Decided } from '#domain/books/decider.js';
 import { takeEffect } from '#domain/books/take-effect.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
@@ -137,51 +139,116 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
-  const scheduled = nextRebalance(composer, indexId, day);
   const isDerived = isDerivedDocument(document);
+  const owner = scheduleOwner(composer, indexId);
+  const scheduled = nextRebalances(owner, composer.market(owner.id), day);
   const calledFor = isDerived ? undefined : announcedOn(called, day);
-  const isScheduled = calledFor === undefined || (scheduled !== undefined && scheduled.date <= calledFor.effective);
+  const [first] = scheduled;
+  const isScheduled = calledFor === undefined || (first !== undefined && first.date <= calledFor.effective);
   const next = isScheduled
     ? scheduled
-    : { date: calledFor.effective, session: calledFor.effective, decision: calledFor.decision };
-  const isAnnounced = next !== undefined && next.decision <= day && (!isDerived || next.session === day);
-  const decided = isAnnounced ? next.decision : day;
-  const preview = isDerived
-    ? asRulePreview(previewDerived(composer, indexId, { asOf: day, engine }))
-    : previewRules(composer, indexId, decided);
-  const { resolved } = preview;
-  const decision = resolved?.decision;
-  if (resolved === null || decision?.kind !== 'decided')
-    throw new Refusal('EMPTY_INDEX', `The index ${indexId} holds nothing as decided on ${formatDay(decided)}.`);
-  const timing = { date: day, also: [], session, decision: resolved.session, announced: null };
-  const traded = takeEffect({ sm, document, treatment: composer.treatment(indexId) }, timing, decision);
-  if (traded === undefined)
-    throw new Refusal(
-      'EMPTY_INDEX',
-      `Every name that the index ${indexId} holds as decided on ${formatDay(decided)} has ended.`,
-    );
-  const announced = weightsOf(decision);
+    : [{ date: calledFor.effective, session: calledFor.effective, decision: calledFor.decision }];
+  const isAnnounced = isAnnouncedOn(next, day) && (!isDerived || next[0]!.session === day);
+  const orders = { indexId, session, engine, next: isAnnounced ? next : [] };
+  const { decided, decision, traded, announced, findings } =
+    isReviewed(next) && isAnnounced && !isDerived ? reviewedOrders(composer, orders) : plainOrders(composer, orders);
   const weights = weightsOf(traded);
   return {
-    effective: next === undefined ? null : formatDay(next.date),
-    decision: formatDay(resolved.sm.sessions[resolved.session]!),
+    effective: next[0] === undefined ? null : formatDay(next[0].date),
+    decision: formatDay(decision),
     basis: isAnnounced ? 'announced' : isDerived ? 'in_force' : 'indicative',
     weights,
     announced,
     findings: [
-      ...(isAnnounced || isDerived ? [] : [unannounced(document, day, next)]),
-      ...decision.findings,
-      ...leftSince({ sm, session, decision: resolved.session }, { announced, weights }),
+      ...(isAnnounced || isDerived ? [] : [unannounced(document, day, next[0])]),
+      ...findings,
+      ...leftSince({ sm, session, decision: decided }, { announced, weights }),
     ],
   };
 }
 
+/** Whether rebalances to come on one session are announced, each of them. */
+function isAnnouncedOn(next: readonly NextRebalance[], day: Day): boolean {
+  return next.length > 0 && next.every(({ decision, announcement = decision }) => announcement <= day);
+}
+
+/** Whether a rebalance to come is more than the selection and weighting of the document at one close. */
+function isReviewed([first, ...others]: readonly NextRebalance[]): boolean {
+  return first !== undefined && (others.length > 0 || first.review !== undefined || first.phase !== undefined);
+}
+
+interface OrdersInput extends Pick<Composed, 'indexId' | 'session' | 'engine'> {
+  /** Announced rebalances of one session; none before they are announced. */
+  readonly next: readonly NextRebalance[];
+}
+
+interface PackOrders {
+  /** Session of the reference date, and its day. */
+  readonly decided: number;
+  readonly decision: Day;
+  readonly traded: Pick<Decided, 'columns' | 'weights'>;
+  readonly announced: ReadonlyMap<number, number>;
+  readonly findings: readonly Finding[];
+}
+
+/** What the pipeline decides on its reference date, or today where nothing is announced. */
+function plainOrders(composer: Composer, { indexId, session, engine, next: [next] }: OrdersInput): PackOrders {
+  const document = composer.document(indexId);
+  const sm = composer.market(indexId);
+  const day = sm.sessions[session]!;
+  const decidedOn = next?.decision ?? day;
+  const preview = isDerivedDocument(document)
+    ? asRulePreview(previewDerived(composer, indexId, { asOf: day, engine }))
+    : previewRules(composer, indexId, decidedOn);
+  const { resolved } = preview;
+  const decision = resolved?.decision;
+  if (resolved === null || decision?.kind !== 'decided')
+    throw new Refusal('EMPTY_INDEX', `The index ${indexId} holds nothing as decided on ${formatDay(decidedOn)}.`);
+  const pricing = Math.min(sm.sessionAt(next?.pricing ?? decidedOn), session);
+  const timing = { date: day, also: [], session, decision: resolved.session, announced: null };
+  const traded = takeEffect(
+    { sm, document, treatment: composer.treatment(indexId), weightsAs: document.rebalance.weights_as },
+    pricing > resolved.session ? { ...timing, pricing } : timing,
+    decision,
+  );
+  if (traded === undefined) throw allEnded(indexId, decidedOn);
+  const { [resolved.session]: reference } = resolved.sm.sessions;
+  return {
+    decided: resolved.session,
+    decision: reference!,
+    traded,
+    announced: weightsOf(decision),
+    findings: decision.findings,
+  };
+}
+
+/** What the reviews of one session, or a close of a phase, lead to as if it took effect today. */
+function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
+  const sm = composer.market(indexId);
+  const known = (knownCompositions(composer, indexId)?.list ?? []).filter((one) => one.session < session);
+  const findings: Finding[] = [];
+  for (const one of next) {
+    const decided = decideOne(composer, { indexId, rebalance: dueOn(sm, session, one), known });
+    findings.push(...decided.findings);
+    if (decided.composition) addComposition(known, decided.composition);
+  }
+  const traded = known.at(-1);
+  if (traded === undefined) throw allEnded(indexId, next[0]!.decision);
+  const decided = Math.min(traded.decision, session);
+  return { decided, decision: sm.sessions[decided]!, traded, announced: weightsOf(asDecided(traded)), findings };
+}
+
+function allEnded(indexId: string, decided: Day): Refusal {
+  const message = `Every name that the index ${indexId} holds as decided on ${formatDay(decided)} has ended.`;
+  return new Refusal('EMPTY_INDEX', message);
+}
+
 /** The orders are for no announced rebalance: which one comes. */
-function unannounced({ id, rebalance }: IndexDocument, day: Day, next?: { date: Day; decision: Day }): Finding {
+function unannounced({ id, rebalance }: IndexDocument, day: Day, next: NextRebalance | undefined): Finding {
   const path = 'as_of';
   const of = `the orders are for what the rules decide on ${formatDay(day)}`;
   if (next !== undefined) {
-    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is decided on ${formatDay(next.decision)}: ${of}.`;
+    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is ${next.announcement === undefined ? 'decided' : 'announced'} on ${formatDay(next.announcement ?? next.decision)}: ${of}.`;
     return { severity: 'info', code: 'NOT_ANNOUNCED', path, message };
   }
   const { frequency } = rebalance;
@@ -193,18 +260,10 @@ function weightsOf({ columns, weights }: Pick<Decided, 'columns' | 'weights'>): 
   return new Map(Array.from(columns, (column, i) => [column, weights[i]!]));
 }
 
-/** The first rebalance that takes effect on a day or after it, of the document whose schedule an index follows. */
-function nextRebalance(composer: Composer, indexId: string, day: Day) {
+/** The document whose schedule an index follows. */
+function scheduleOwner(composer: Composer, indexId: string): IndexDocument {
   const document = composer.document(indexId);
-  if (isDerivedDocument(document)) return nextRebalance(composer, document.derivation.source_index_id, day);
-  const { calendar } = composer.market(indexId);
-  return rebalanceDates({
-    rebalance: document.rebalance,
-    calendar,
-    baseDay: dayFrom(document.base_date),
-    from: day,
-    to: calendar.coverage.to,
-  })[0];
+  return isDerivedDocument(document) ? scheduleOwner(composer, document.derivation.source_index_id) : document;
 }
 
 interface PackMarket {

@@ -1913,6 +1913,23 @@ export interface DatasetCoverage {
   readonly source: string | null;
 }
 
+export interface DateRule {
+  /** A number of sessions before the effective date; the last session, a weekday or a day of its month or an earlier one; or the last such weekday some weeks before it. A day that is not a session moves to the session before it. */
+  readonly rule: 'sessions_before' | 'last_session' | 'nth_weekday' | 'day_of_month' | 'weekday_before';
+  /** Before the effective date. */
+  readonly sessions?: number | undefined;
+  /** Months before that of the effective date. Default: 1 for last_session, else 0. */
+  readonly months_before?: number | undefined;
+  /** Of the month, from 1; 5 is the last. */
+  readonly nth?: number | undefined;
+  /** 0 Monday to 4 Friday. */
+  readonly weekday?: number | undefined;
+  /** Clipped to its end. */
+  readonly day?: number | undefined;
+  /** At least this many before the effective date. */
+  readonly weeks?: number | undefined;
+}
+
 /** Over the names traded, all accounts together; quantiles of type 7. */
 export interface DaysToTrade {
   /** Median. */
@@ -1957,6 +1974,8 @@ export interface DefinitionFields {
   readonly universe: readonly ParameterSpec[];
   /** Of `rebalance`. */
   readonly rebalance: readonly ParameterSpec[];
+  /** The list `reviews` of the document. */
+  readonly reviews: readonly ParameterSpec[];
   /** Of `pipeline.treatment`. */
   readonly treatment: readonly ParameterSpec[];
   /** Of `pipeline.weighting`, beside the parameters of its class. */
@@ -2272,7 +2291,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -3765,6 +3784,8 @@ export interface IndexDocument {
   readonly universe?: UniverseSpec | undefined;
   /** Schedule of the rebalances. */
   readonly rebalance: RebalanceSpec;
+  /** Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares. */
+  readonly reviews?: readonly ReviewSpec[] | undefined;
   /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNode>> | undefined;
   /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
@@ -3809,6 +3830,8 @@ export interface IndexDocumentBody {
   readonly universe?: UniverseSpecInput | undefined;
   /** Schedule of the rebalances. */
   readonly rebalance?: RebalanceSpecInput | undefined;
+  /** Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares. */
+  readonly reviews?: readonly ReviewSpecInput[] | undefined;
   /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNodeInput>> | undefined;
   /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
@@ -3834,7 +3857,7 @@ export interface IndexDocumentBody {
 export interface IndexEvent {
   /** The date. */
   readonly date: string;
-  /** `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is decided, with an effective lag; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire */
+  /** `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire */
   readonly kind: 'holiday' | 'announcement' | 'effective' | 'expiry';
   /** Null for an event of an exchange. */
   readonly index_id: string | null;
@@ -3865,6 +3888,8 @@ export interface IndexExplanation {
   readonly rebalance_date: string;
   /** Session whose data decided it. */
   readonly decision_date: string;
+  /** Reviews that decided it, in their order; `rebalance` is that of the document itself. */
+  readonly reviews: readonly string[];
   /** Whether the name could be selected on the decision date. */
   readonly in_universe: boolean;
   /** Whether the index holds the name at the close of as_of: names leave, and come, between rebalances too. */
@@ -4048,9 +4073,9 @@ export interface JobAttempt {
   readonly heartbeat_at: string | null;
   /** Its end; null while it runs. */
   readonly ended_at: string | null;
-  /** `crashed`: its thread or process ended, or was silent for too long, which three attempts may; `released`: given back unharmed, any number of times; null while it runs. */
-  readonly end: 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'released' | null;
-  /** Why it crashed, was released or failed. */
+  /** `crashed`: its thread ended; `lost`: its process ended, was silent for too long or was cut off; `released`: given back unharmed; each as often as the setting job-retries says; null while it runs. */
+  readonly end: 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'lost' | 'released' | null;
+  /** Why it crashed, was lost, released or failed. */
   readonly reason: string | null;
 }
 
@@ -4078,6 +4103,31 @@ export interface JobCollection {
   readonly skipped: number;
   /** The same documents by cause. */
   readonly skipped_causes: SkippedCauses;
+}
+
+export interface JobRetries {
+  /** Jobs that were queued anew, the newest first. */
+  readonly retried: readonly string[];
+  /** Failed jobs that were not, with the reason. */
+  readonly refused: readonly {
+    /** {kind}:{id}, for example backtest:GOLD4. */
+    readonly job_id: string;
+    /** Stable code to branch on. */
+    readonly code: string;
+    /** A sentence for people. */
+    readonly message: string;
+  }[];
+  /** False where more failed jobs match than the limit. */
+  readonly is_complete: boolean;
+}
+
+export interface JobRetryRequest {
+  /** Kinds of job. Default: all kinds. */
+  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff')[] | undefined;
+  /** Only jobs that failed at this time or later, with offset. Default: no limit. */
+  readonly since?: string | undefined;
+  /** Maximum number of jobs, the newest first. */
+  readonly limit?: number | undefined;
 }
 
 /** A job, whatever its kind. */
@@ -4323,6 +4373,8 @@ export interface Limits {
   readonly MAX_ADDRESS_CONNECTIONS: number;
   /** Exports that are read at once: each holds 4 MiB. */
   readonly MAX_OPEN_EXPORTS: number;
+  /** Time until a request without an upload is answered or refused: its longest wait, a computation and half a minute. */
+  readonly MAX_REQUEST_SECONDS: number;
   /** Wall time of a computation that is answered at once (previews, what-if). */
   readonly MAX_QUERY_SECONDS: number;
   /** Sessions of a simulated path: ten years. */
@@ -5588,6 +5640,13 @@ export interface PhaseInInput {
   readonly steps: number;
 }
 
+export interface PhaseSpec {
+  /** Number of closes with equal increments. Unit: sessions. */
+  readonly sessions?: number | undefined;
+  /** Increment of each close, summing to 1; instead of a number of closes. */
+  readonly fractions?: readonly number[] | undefined;
+}
+
 export interface PipelineBody {
   /** Rules in order, each on the survivors of the one before; none keeps the whole universe. */
   readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule | MembershipFilterRule | QuotaRule)[] | undefined;
@@ -6132,6 +6191,10 @@ export interface RebalanceRow {
   readonly date: string;
   /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
+  /** Review that decided it, the first where several ran on the date; null where the run does not store it. */
+  readonly review: string | null;
+  /** Fraction of the rebalance that is done after this close; null where the run does not store it. */
+  readonly phase: number | null;
   /** Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session. */
   readonly schedule_dates: readonly string[];
   /** Names traded at the price of an earlier session. */
@@ -6179,10 +6242,18 @@ export interface RebalanceSnapshot {
   readonly stale_fills: readonly StaleFillPayload[];
   /** When the composition was published, if earlier than date. */
   readonly announced: string | null;
-  /** Weights decided on reference_date; null where they are the weights, and in runs stored before they were recorded. */
+  /** Weights decided from data up to reference_date; null where they are the weights, and in runs stored before they were recorded. */
   readonly target_weights: Readonly<Record<string, number>> | null;
-  /** Date whose closes turned target weights into index shares; null in runs stored before it was recorded. */
+  /** Selection and weighting read data up to this date; null in runs stored before it was recorded. */
   readonly reference_date: string | null;
+  /** Date whose closes turned target weights into index shares; null in runs stored before it was recorded. */
+  readonly pricing_date: string | null;
+  /** Review that decided it, the first where several ran on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded. */
+  readonly review: string | null;
+  /** Every review that ran on the date, in order; null in runs stored before they were recorded. */
+  readonly reviews: readonly string[] | null;
+  /** Fraction of the rebalance that is done after this close: 1 of a rebalance that takes effect at once; null in runs stored before it was recorded. */
+  readonly phase: number | null;
   /** Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs. */
   readonly index_shares: Readonly<Record<string, number>> | null;
   /** Index shares over float-adjusted shares; null for a security without a share count. */
@@ -6208,8 +6279,16 @@ export interface RebalanceSpec {
   readonly roll: 'following' | 'preceding' | 'unadjusted';
   /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag: number;
-  /** Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights). */
+  /** Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights). */
   readonly weights_as: 'shares' | 'weights';
+  /** Selection and weighting read data up to this date. Default: as many sessions before the effective date as the notice. */
+  readonly reference?: DateRule | undefined;
+  /** On or after the reference date and before the effective date. Default: the reference date. */
+  readonly announcement?: DateRule | undefined;
+  /** Closes of this date turn target weights into index shares. Default: the reference date. */
+  readonly pricing_date?: DateRule | undefined;
+  /** Spreads the rebalance over several closes from the effective date on. Default: one close. */
+  readonly phase?: PhaseSpec | undefined;
   /** Effective dates, YYYY-MM-DD. */
   readonly dates: readonly string[];
 }
@@ -6231,8 +6310,16 @@ export interface RebalanceSpecInput {
   readonly roll?: 'following' | 'preceding' | 'unadjusted' | undefined;
   /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag?: number | undefined;
-  /** Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights). */
+  /** Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights). */
   readonly weights_as?: 'shares' | 'weights' | undefined;
+  /** Selection and weighting read data up to this date. Default: as many sessions before the effective date as the notice. */
+  readonly reference?: DateRule | undefined;
+  /** On or after the reference date and before the effective date. Default: the reference date. */
+  readonly announcement?: DateRule | undefined;
+  /** Closes of this date turn target weights into index shares. Default: the reference date. */
+  readonly pricing_date?: DateRule | undefined;
+  /** Spreads the rebalance over several closes from the effective date on. Default: one close. */
+  readonly phase?: PhaseSpec | undefined;
   /** Effective dates, YYYY-MM-DD. */
   readonly dates?: readonly string[] | undefined;
 }
@@ -6250,6 +6337,10 @@ export interface RebalanceView {
   readonly date: string;
   /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
+  /** Review that decided it, the first where several ran on the date; null where the run does not store it. */
+  readonly review: string | null;
+  /** Fraction of the rebalance that is done after this close; null where the run does not store it. */
+  readonly phase: number | null;
   /** Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session. */
   readonly schedule_dates: readonly string[];
   /** Names traded at the price of an earlier session. */
@@ -6886,6 +6977,32 @@ export interface ReturnsUncertaintyInput {
   readonly sessions?: number | null | undefined;
 }
 
+export interface ReviewSpec {
+  /** Snapshots name it; `rebalance` is the one of the document itself. */
+  readonly id: string;
+  /** As `rebalance` of the document. */
+  readonly schedule: RebalanceSpec;
+  /** Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares). */
+  readonly scope: 'membership' | 'weights' | 'shares';
+  /** Default: that of the pipeline. */
+  readonly selection?: readonly RuleSpec[] | undefined;
+  /** Default: that of the pipeline. */
+  readonly weighting?: WeightingSpec | undefined;
+}
+
+export interface ReviewSpecInput {
+  /** Snapshots name it; `rebalance` is the one of the document itself. */
+  readonly id: string;
+  /** As `rebalance` of the document. */
+  readonly schedule?: RebalanceSpecInput | undefined;
+  /** Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares). */
+  readonly scope: 'membership' | 'weights' | 'shares';
+  /** Default: that of the pipeline. */
+  readonly selection?: readonly RuleSpecInput[] | undefined;
+  /** Default: that of the pipeline. */
+  readonly weighting?: WeightingSpecInput | undefined;
+}
+
 /** As much of the index as has a target volatility, the rest in cash. */
 export interface RiskControlOverlay {
   readonly type: 'risk_control';
@@ -7435,6 +7552,17 @@ export interface RuleSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
+}
+
+export interface RuleSpecInput {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  /** Rule class; see /indices/rule-types. */
+  readonly type: string;
+  /** Arguments of the class, by name. */
+  readonly params?: Readonly<Record<string, unknown>> | undefined;
   /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
@@ -9421,6 +9549,25 @@ export interface WeightingSpec {
   readonly phase_in?: PhaseIn | undefined;
 }
 
+export interface WeightingSpecInput {
+  /** Weighting class; see /indices/rule-types. */
+  readonly type: string;
+  /** Arguments of the class, by name. */
+  readonly params?: Readonly<Record<string, unknown>> | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
+  /** Least weight of a name; none unless given. Unit: fraction. */
+  readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
+}
+
 export interface WeightsView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
@@ -9615,6 +9762,11 @@ export interface Operations {
   cancelJob: {
     request: { readonly params: { readonly job_id: string } };
     answer: JobStatus;
+  };
+  /** Queues failed jobs anew. */
+  retryJobs: {
+    request: { readonly body?: JobRetryRequest | null | undefined };
+    answer: JobRetries;
   };
   /** Status of a job as server-sent events. */
   followJob: {
@@ -10398,6 +10550,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   followJobs: 'GET /jobs/events',
   getJob: 'GET /jobs/{job_id}',
   cancelJob: 'DELETE /jobs/{job_id}',
+  retryJobs: 'POST /jobs/retry',
   followJob: 'GET /jobs/{job_id}/events',
   listCalendars: 'GET /indices/calendars',
   getSchedule: 'GET /indices/{index_id}/schedule',

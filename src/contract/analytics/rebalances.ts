@@ -10,6 +10,13 @@ const figures = {
     description:
       'What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.',
   }),
+  review: z.string().nullable().meta({
+    description:
+      'Review that decided it, the first where several ran on the date; null where the run does not store it.',
+  }),
+  phase: z.number().nullable().meta({
+    description: 'Fraction of the rebalance that is done after this close; null where the run does not store it.',
+  }),
   schedule_dates: z.array(z.string()).meta({
     description:
       'Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.',

@@ -25,11 +25,25 @@ export const RebalanceSnapshot = z
     announced: z.string().nullable().meta({ description: 'When the composition was published, if earlier than date.' }),
     target_weights: z.record(z.string(), z.number()).nullable().meta({
       description:
-        'Weights decided on reference_date; null where they are the weights, and in runs stored before they were recorded.',
+        'Weights decided from data up to reference_date; null where they are the weights, and in runs stored before they were recorded.',
     }),
     reference_date: z.string().nullable().meta({
+      description: 'Selection and weighting read data up to this date; null in runs stored before it was recorded.',
+    }),
+    pricing_date: z.string().nullable().meta({
       description:
         'Date whose closes turned target weights into index shares; null in runs stored before it was recorded.',
+    }),
+    review: z.string().nullable().meta({
+      description:
+        'Review that decided it, the first where several ran on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded.',
+    }),
+    reviews: z.array(z.string()).nullable().meta({
+      description: 'Every review that ran on the date, in order; null in runs stored before they were recorded.',
+    }),
+    phase: z.number().nullable().meta({
+      description:
+        'Fraction of the rebalance that is done after this close: 1 of a rebalance that takes effect at once; null in runs stored before it was recorded.',
     }),
     index_shares: z.record(z.string(), z.number()).nullable().meta({
       description:

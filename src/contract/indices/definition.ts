@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { FunctionSpec } from './datapoints.js';
-import { IndexDocument, PipelineSpec, RuleSpec } from '#domain/documents/index-document.js';
+import { IndexDocument, PipelineSpec } from '#domain/documents/index-document.js';
+import { RuleSpec } from '#domain/documents/pipeline-rows.js';
 import { WeightingSpec } from '#domain/documents/weighting-spec.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { Finding, ParameterSpec, skippedFields, TypeSpec } from '../common.js';
@@ -70,6 +71,7 @@ export const RuleTypes = z
         index: fields('Of the document itself.'),
         universe: fields('Of `universe`.'),
         rebalance: fields('Of `rebalance`.'),
+        reviews: fields('The list `reviews` of the document.'),
         treatment: fields('Of `pipeline.treatment`.'),
         weighting: fields('Of `pipeline.weighting`, beside the parameters of its class.'),
         derivation: fields('Of `derivation`, beside its objective and constraint rows.'),

@@ -33,6 +33,9 @@ export const IndexExplanation = z
     as_of: z.string().meta({ description: 'Session the explanation holds for.' }),
     rebalance_date: z.string().meta({ description: 'Effective date of the composition in force.' }),
     decision_date: z.string().meta({ description: 'Session whose data decided it.' }),
+    reviews: z.array(z.string()).meta({
+      description: 'Reviews that decided it, in their order; `rebalance` is that of the document itself.',
+    }),
     in_universe: z.boolean(),
     included: z.boolean(),
     excluded_by: z.string().nullable(),

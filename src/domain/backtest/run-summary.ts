@@ -99,7 +99,12 @@ export function summaryOf(run: Run): RunSummary {
     parent:
       parent &&
       besideParent(
-        { plan, days, level, rebalances: rebalances.map((one) => storedRebalance(one, -portfolio.from)) },
+        {
+          plan,
+          days,
+          level,
+          rebalances: rebalances.map((one) => storedRebalance(one, { sm: portfolio.sm, shift: -portfolio.from })),
+        },
         { days: parent.days, values: parent.book.value },
       ),
     variant: variantOn(portfolio.sm.market, run.index.compositions.treatment.dividends),

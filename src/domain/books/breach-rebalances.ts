@@ -7,7 +7,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { firstAtLeast } from '../numbers/search.js';
 import type { Book } from './book.js';
 import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
-import { decideOne } from './decide-one.js';
+import { addComposition, decideOne } from './decide-one.js';
 import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
 import { indexTerms } from './index-run.js';
 import { resumeOf, storedAfter, storedBook, type StoredBook } from './resumed-book.js';
@@ -44,8 +44,7 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
     const decided = decideOne(composer, { indexId: input.indexId, rebalance, known });
     findings.push(...decided.findings);
     const { composition } = decided;
-    if (composition)
-      known.splice(known.findLastIndex(({ session }) => session <= composition.session) + 1, 0, composition);
+    if (composition) addComposition(known, composition);
     return composition;
   };
   const state: WatchState = { open: new Set(), calledUntil: first };

@@ -5,7 +5,7 @@ import { panelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import { type DueRebalance, dueRebalances } from './due-rebalances.js';
-import { decideOne } from './decide-one.js';
+import { addComposition, decideOne } from './decide-one.js';
 import { decideWithChanges, hasMemberChanges } from './member-changes.js';
 import { decideWatched, ruleOf } from './breach-rebalances.js';
 import type { Composition, Compositions, Composer, ResumedIndex } from './compositions.js';
@@ -100,8 +100,8 @@ function decideAll(
     const { composition, findings: told } = decideOne(composer, { indexId, rebalance, known });
     findings.push(...told);
     if (composition === undefined) return;
-    list.push(composition);
-    known.push(composition);
+    addComposition(list, composition);
+    addComposition(known, composition);
   });
   return { list, findings };
 }

@@ -7,7 +7,7 @@ import type { StoredModel } from '../risk/stored-model.js';
 import type { Decider, DecisionMemory } from './decider.js';
 import type { OverlaySpec } from '../overlays/catalogue.js';
 import type { Book } from './book.js';
-import type { DueRebalance } from './due-rebalances.js';
+import type { DueRebalance, DueText, PhaseClose } from './due-rebalances.js';
 import type { OutsideMergers } from './merger-key.js';
 import type { SecurityCounts } from './security-counts.js';
 
@@ -21,9 +21,11 @@ export interface Composition {
   readonly also: readonly Day[];
   /** Session at whose close the weights take effect and whose prices the trades use. */
   readonly session: number;
-  /** Session whose data the composition was decided from. */
+  /** Session whose data the composition was decided from: that of the reference date. */
   readonly decision: number;
-  /** Decision day when it lies before the effective date by an effective lag, else null. */
+  /** Session whose closes turned weights into index shares; absent where that is the decision. */
+  readonly pricing?: number;
+  /** Day of the announcement where that is before the effective date, else null. */
   readonly announced: Day | null;
   /** Columns of its names, ascending, [n]. */
   readonly columns: Int32Array;
@@ -53,6 +55,45 @@ export interface Composition {
   readonly trackingError?: number;
   /** What called for it, where that is not the schedule. */
   readonly cause?: EventCause;
+  /** Reviews that decided it, in their order; absent of the document's own `rebalance`. */
+  readonly reviews?: readonly string[];
+  /** Latest selection that it is based on, where reviews have weighted it again since. */
+  readonly selected?: SelectedOn;
+  /** Close of a rebalance that is spread over several. */
+  readonly phase?: PhaseClose;
+  /** Portfolios that the closes to come of the same phase mix; absent after the last. */
+  readonly transition?: Transition;
+}
+
+/** A selection: the review that made it, and the session of its reference date. */
+export interface SelectedOn {
+  readonly review: string;
+  readonly decision: number;
+}
+
+/** A portfolio at a close, and its market value beside that of another one. */
+export interface Leg {
+  /** Ascending. */
+  readonly columns: Int32Array;
+  readonly weights: Float64Array;
+  readonly value: number;
+}
+
+/** Index shares before a rebalance, and those that it leads to. */
+export interface LegPair {
+  readonly held: Leg;
+  readonly target: Leg;
+}
+
+/** The two portfolios that the closes of a phase mix, as their shares are worth at the latest of them. */
+export interface Transition {
+  readonly applied: LegPair;
+  /** The same without caps; absent where neither has any. */
+  readonly uncapped?: LegPair;
+  /** Caps of the target, which hold once it is reached. */
+  readonly caps: Pick<Composition, 'cap' | 'capped' | 'redistributed'>;
+  /** Fixed numbers of shares: values of the legs are their money, and the mix is a basket. */
+  readonly isBasket: boolean;
 }
 
 export interface Compositions {
@@ -94,8 +135,8 @@ export interface Composer {
   treatment(indexId: string): TreatmentSpec;
   /** Columns of the index's universe that are priceable on a session, ascending. */
   universe(indexId: string, session: number): Int32Array;
-  /** @param amendment position of the text that it follows, 0 by default. */
-  decider(indexId: string, amendment?: number): Decider;
+  /** @param by the text and the review that it follows. Default: the first text and the document's own rebalance. */
+  decider(indexId: string, by?: DueText): Decider;
   /** By column, 1 for the members of the universe of an index on a session, priced or not. */
   members(indexId: string, session: number): Uint8Array;
   /** Mergers by which securities leave an index; undefined where it holds every acquirer. */

@@ -1,5 +1,5 @@
 import { composerUnder } from './amended-composer.js';
-import { textsOf } from '../documents/amended-texts.js';
+import { decidedBy } from './decided-by.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
@@ -90,12 +90,10 @@ export function createComposer({
       if (!outside.has(indexId)) outside.set(indexId, outsideMergers(composer, indexId));
       return outside.get(indexId);
     },
-    decider(indexId, amendment = 0) {
-      const key = `${indexId} ${amendment}`;
-      const text = textsOf(composer.document(indexId))[amendment]!;
+    decider(indexId, by) {
+      const { key, text, document } = decidedBy(composer.document(indexId), by);
       let decider = deciders.get(key);
-      if (!decider)
-        deciders.set(key, (decider = createDecider(text.document, composerUnder(composer, text, membersOf))));
+      if (!decider) deciders.set(key, (decider = createDecider(document, composerUnder(composer, text, membersOf))));
       latest.set(indexId, decider);
       return decider;
     },

@@ -2,11 +2,15 @@ import { textsOf } from '../documents/amended-texts.js';
 import { datedFindings, type Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
-import { asDecided, inForce, type Composer, type Composition } from './compositions.js';
-import type { Outgoing } from './decider.js';
+import type { Review } from '../documents/reviews.js';
+import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
+import { inForce, type Composer, type Composition, type SelectedOn } from './compositions.js';
+import { decideReview, hasCounts, type ReviewInput } from './decide-review.js';
+import { decidedBy } from './decided-by.js';
 import { unkeptLimit } from './unkept-limit.js';
 import type { DueRebalance } from './due-rebalances.js';
-import { emptyIndex, heldFinding, takeEffect } from './take-effect.js';
+import { emptyIndex, heldFinding, takeEffect, type TakingIndex } from './take-effect.js';
+import { beginPhase, continuePhase } from './transition.js';
 
 interface DecideInput {
   readonly indexId: string;
@@ -27,23 +31,60 @@ interface DecidedOne {
  *   it
  */
 export function decideOne(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
-  const sm = composer.market(indexId);
-  const incumbents = inForce(known, rebalance.decision - 1)?.columns ?? null;
-  const seat = composer.seatOf(indexId, rebalance.decision);
+  const { review: _review, ...due } = rebalance;
+  const { phase, date } = due;
+  const review = decidedBy(composer.document(indexId), rebalance);
+  const input = { indexId, review, rebalance: due, known };
+  if (phase !== undefined && phase.start !== date) return continued(composer, input);
+  if (review.scope === 'shares' && hasCounts(known, due)) return joined(input);
+  return decideNew(composer, input);
+}
+
+interface DecideDue extends ReviewInput {
+  readonly rebalance: DueRebalance;
+}
+
+/** A later close of a phase; nothing where its first one was not carried out or another rebalance has ended it. */
+function continued(composer: Composer, input: DecideDue): DecidedOne {
+  const { rebalance, known } = input;
   const before = inForce(known, rebalance.session - 1);
-  const outgoing = before === undefined ? null : outgoingAt(before, rebalance);
-  const decision = seat.composer.decider(indexId, rebalance.amendment).decide(seat.session, incumbents, outgoing);
+  const { transition } = before ?? {};
+  if (before === undefined || transition === undefined || before.phase?.start !== rebalance.phase!.start)
+    return { findings: [] };
+  const index = indexIn(composer, input);
+  return { composition: continuePhase(index, rebalance, { ...before, transition }), findings: [] };
+}
+
+/** A review of share counts that the composition has already. */
+function joined({ review, rebalance, known }: DecideDue): DecidedOne {
+  const current = inForce(known, rebalance.session);
+  if (current?.session !== rebalance.session) return { findings: [] };
+  return { composition: { ...current, reviews: [...reviewsIn(current), review.id] }, findings: [] };
+}
+
+function indexIn(composer: Composer, { indexId, review, rebalance }: DecideDue): TakingIndex {
+  return {
+    sm: composer.market(indexId),
+    document: textsOf(composer.document(indexId))[rebalance.amendment ?? 0]!.document,
+    treatment: composer.treatment(indexId),
+    outside: composer.outsideMergers(indexId),
+    weightsAs: review.document.rebalance.weights_as,
+  };
+}
+
+function decideNew(composer: Composer, input: DecideDue): DecidedOne {
+  const { indexId, review, rebalance, known } = input;
+  const sm = composer.market(indexId);
+  const seat = composer.seatOf(indexId, rebalance.decision);
+  const decision = decideReview(composer, input);
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
-    const { document } = textsOf(composer.document(indexId))[rebalance.amendment ?? 0]!;
-    const index = {
-      sm,
-      document,
-      treatment: composer.treatment(indexId),
-      outside: composer.outsideMergers(indexId),
-    };
-    const composition = takeEffect(index, rebalance, decision);
-    if (composition) {
+    const index = indexIn(composer, input);
+    const whole = takeEffect(...termsOf(index, review, rebalance), decision);
+    if (whole) {
+      const before = inForce(known, rebalance.session - 1);
+      const isPhased = rebalance.phase !== undefined && before !== undefined;
+      const composition = named(input, isPhased ? beginPhase(index, rebalance, { before, whole }) : whole);
       const findings = datedFindings(decision.findings, rebalance.date);
       return { composition, findings: [...findings, ...unkeptLimit(composer, indexId, composition)] };
     }
@@ -52,9 +93,47 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   return { findings: datedFindings([heldFinding(rebalance, decision)], rebalance.date) };
 }
 
-/** A composition before a rebalance: one that takes effect after the decision is known to it as it was decided. */
-function outgoingAt(before: Composition, { decision, session }: DueRebalance): Outgoing {
-  return { ...before, ...(before.session > decision ? asDecided(before) : {}), effective: session };
+/** Share counts are index shares on their reference date. */
+function termsOf(index: TakingIndex, { scope }: Review, rebalance: DueRebalance): [TakingIndex, DueRebalance] {
+  if (scope !== 'shares') return [index, rebalance];
+  const { pricing: _pricing, ...due } = rebalance;
+  return [{ ...index, weightsAs: 'shares' }, due];
+}
+
+/** A composition of an index that has several reviews, with those that ran on its session and the latest selection. */
+function named({ review, rebalance, known }: DecideDue, composition: Composition): Composition {
+  if (review.document.reviews === undefined && review.id === DEFAULT_REVIEW) return composition;
+  const current = inForce(known, rebalance.session);
+  const before = current?.session === composition.session ? current : undefined;
+  const dates = [...new Set([...(before ? [before.date, ...before.also] : []), composition.date, ...composition.also])];
+  const [date, ...also] = dates.toSorted((a, b) => a - b);
+  const selected = {
+    review: review.id,
+    decision: rebalance.decision,
+    ...(review.scope === 'membership' || current === undefined ? {} : selectedIn(current)),
+  };
+  return {
+    ...composition,
+    date: date!,
+    also,
+    selected,
+    reviews: [...(before ? reviewsIn(before) : []), review.id],
+  };
+}
+
+const reviewsIn = ({ reviews = [DEFAULT_REVIEW] }: Composition): readonly string[] => reviews;
+
+/** The latest selection that a composition is based on. */
+export function selectedIn({ selected, decision }: Composition): SelectedOn {
+  return selected ?? { review: DEFAULT_REVIEW, decision };
+}
+
+/** Adds a composition to others, ascending: it takes the place of one that another review of its session made. */
+export function addComposition(list: Composition[], composition: Composition): void {
+  const at = list.findLastIndex(({ session }) => session <= composition.session);
+  const isReviewed = composition.reviews !== undefined && list[at]?.session === composition.session;
+  if (isReviewed) list[at] = composition;
+  else list.splice(at + 1, 0, composition);
 }
 
 /** @throws Refusal NO_DATA_KNOWN where a name was chosen that the content of the run does not have */

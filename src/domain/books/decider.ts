@@ -20,8 +20,14 @@ export interface Decider {
    * @param session decision session.
    * @param incumbents columns of the latest composition that was effective before the session, null before the first.
    * @param outgoing composition that the decision takes the place of, null before the first.
+   * @param among columns that are decided upon instead of the universe, ascending.
    */
-  decide(session: number, incumbents: Int32Array | null, outgoing?: Outgoing | null): Decision;
+  decide(
+    session: number,
+    incumbents: Int32Array | null,
+    outgoing?: Outgoing | null,
+    among?: Int32Array | null,
+  ): Decision;
   /**
    * What the decisions to come depend on besides the market and the compositions before; null or absent when there is
    * nothing.

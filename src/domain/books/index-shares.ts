@@ -8,8 +8,10 @@ import { asDecided, type Composition } from './compositions.js';
 
 /** A composition in numbers of shares. */
 export interface IndexShares {
-  /** Day whose closes turned target weights into index shares: that of the decision. */
+  /** Reference date: selection and weighting read data up to it. */
   readonly reference: Day;
+  /** Day whose closes turned target weights into index shares. */
+  readonly priced: Day;
   readonly targets: Pick<Composition, 'columns' | 'weights'>;
   /** Index shares at the effective close, [n]; null where the composition is none of an index with shares of its own. */
   readonly shares: Float64Array | null;
@@ -69,8 +71,12 @@ export function withoutShares(sm: SessionMarket): SharesOf {
   return (composition) => ({ ...decidedIn(sm, composition), shares: null, factors: null });
 }
 
-function decidedIn({ sessions }: SessionMarket, composition: Composition): Pick<IndexShares, 'reference' | 'targets'> {
-  return { reference: sessions[composition.decision]!, targets: asDecided(composition) };
+function decidedIn(
+  { sessions }: SessionMarket,
+  composition: Composition,
+): Pick<IndexShares, 'reference' | 'priced' | 'targets'> {
+  const { decision, pricing = decision } = composition;
+  return { reference: sessions[decision]!, priced: sessions[pricing]!, targets: asDecided(composition) };
 }
 
 /** Sessions that a share count stays good for. */

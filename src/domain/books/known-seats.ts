@@ -1,5 +1,5 @@
 import { composerUnder } from './amended-composer.js';
-import { textsOf } from '../documents/amended-texts.js';
+import { decidedBy } from './decided-by.js';
 import { breachRuleOf } from '../compliance/breach-watch.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
@@ -77,11 +77,10 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
       market: (indexId) => marketOn({ market, calendars, code: composer.document(indexId).calendar }),
       universe: (indexId, session) => universeOn(own, membersOf, { indexId, session }),
       members: (indexId, session) => universeMembers(own, membersOf, { indexId, session }),
-      decider(indexId, amendment = 0) {
-        const key = `${indexId} ${amendment}`;
-        const text = textsOf(composer.document(indexId))[amendment]!;
+      decider(indexId, by) {
+        const { key, text, document } = decidedBy(composer.document(indexId), by);
         let decider = deciders.get(key);
-        if (!decider) deciders.set(key, (decider = createDecider(text.document, composerUnder(own, text, membersOf))));
+        if (!decider) deciders.set(key, (decider = createDecider(document, composerUnder(own, text, membersOf))));
         latest.set(indexId, decider);
         return decider;
       },

@@ -1,3 +1,4 @@
+import type { IndexDocument } from '../documents/index-document.js';
 import { changesMembers } from '../documents/events-spec.js';
 import { datedFindings, type Finding } from '../refusals/findings.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
@@ -75,10 +76,12 @@ function createWatch(composer: Composer, input: MemberChangesInput): Watch {
     pool,
     known: [],
     findings: [],
-    exits: exit === undefined ? [] : dueAfter({ ...document, rebalance: exit.schedule }, sm, span),
+    exits: exit === undefined ? [] : dueAfter({ ...withoutReviews(document), rebalance: exit.schedule }, sm, span),
     entries: entry === undefined ? new Map() : newSecurities(sm, { ...input, after: entry.after_sessions }),
   };
 }
+
+const withoutReviews = ({ reviews: _reviews, ...document }: IndexDocument): IndexDocument => document;
 
 /** Securities whose first price is after the first session of an index, by the session on which they are ranked. */
 function newSecurities(

@@ -64,16 +64,15 @@ export function openBook(input: BookInput): BookState {
     periods: 0,
     ahead: { from: 0, to: 0, period: -1, values: new Float64Array(SESSIONS_AT_ONCE) },
     rowSession: from,
-    missing: NONE,
-    children: [],
-    droppedChildren: NONE,
+    ...nothingYet(),
     renamed: new Map(),
-    today: undefined,
   };
   if (resume) resumeFrom(state, resume);
   else state.divisor[0] = input.baseDivisor ?? 1;
   return state;
 }
+
+const nothingYet = () => ({ missing: NONE, children: [], droppedChildren: NONE, today: undefined });
 
 function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array): void {
   const span = { from: sm.sessions[from]!, to: sm.sessions[to]! };

@@ -1,7 +1,10 @@
 import { dayFrom } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
+import { reviewsOf, type Review } from '../documents/reviews.js';
+import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
+import { noticeSessions } from '../schedule/review-dates.js';
 import { rebalanceDates } from '../schedule/schedule.js';
 import { firstAtLeast } from '../numbers/search.js';
 import type { RebalanceCause } from '../schedule/rebalance-causes.js';
@@ -18,7 +21,7 @@ import type { Composer } from './compositions.js';
 export function causeOn(composer: Composer, indexId: string, session: number): RebalanceCause | null {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
-  if (isScheduled(document, sm, session)) return 'schedule';
+  if (reviewsDecidedOn(document, sm, session).length > 0) return 'schedule';
   const isWatched = ruleOf(composer, indexId) !== null || changesMembers(document.events);
   if (!isWatched || sm.sessions[session]! < dayFrom(document.base_date)) return null;
   try {
@@ -31,13 +34,20 @@ export function causeOn(composer: Composer, indexId: string, session: number): R
   }
 }
 
-/** Whether the schedule has a rebalance that is decided on a session. */
-function isScheduled({ rebalance, base_date }: IndexDocument, sm: SessionMarket, session: number): boolean {
-  const { calendar } = sm;
-  const day = sm.sessions[session]!;
+/** The reviews of a schedule whose reference date a session is, in their order. */
+export function reviewsDecidedOn(
+  document: IndexDocument,
+  { calendar, sessions }: SessionMarket,
+  session: number,
+): readonly Review[] {
+  const day = sessions[session]!;
   const at = firstAtLeast(calendar.sessions, day);
-  const to = calendar.sessions[Math.min(at + rebalance.effective_lag, calendar.sessions.length - 1)]!;
-  return rebalanceDates({ rebalance, calendar, baseDay: dayFrom(base_date), from: day, to }).some(
-    ({ decision }) => decision === day,
-  );
+  const baseDay = dayFrom(document.base_date);
+  const base = calendar.sessions[firstAtLeast(calendar.sessions, baseDay)];
+  return reviewsOf(document).filter(({ id, document: { rebalance } }) => {
+    const last = Math.min(at + noticeSessions(rebalance), calendar.sessions.length - 1);
+    const dates = rebalanceDates({ rebalance, calendar, baseDay, from: day, to: calendar.sessions[last]! });
+    // The base rebalance is that of the document.
+    return dates.some(({ decision, session: on }) => decision === day && (id === DEFAULT_REVIEW || on !== base));
+  });
 }

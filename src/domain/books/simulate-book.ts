@@ -72,8 +72,15 @@ export function simulateBook(input: BookInput): Book {
     pending,
     path: paths,
     unfilled: orders,
-    ...(state.shareCounts === null ? {} : { shareChanges: state.shareCounts.changes }),
     ...earnedBeside(state),
+    ...ofShares(state),
+  };
+}
+
+/** Changes of share counts, and decimals of index shares, of a book that has them. */
+function ofShares({ shareCounts, input }: BookState): Pick<Book, 'shareChanges' | 'shareDecimals'> {
+  return {
+    ...(shareCounts === null ? {} : { shareChanges: shareCounts.changes }),
     ...(input.rounding?.shares === undefined ? {} : { shareDecimals: input.rounding.shares }),
   };
 }

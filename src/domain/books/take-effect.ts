@@ -4,6 +4,7 @@ import type { Finding } from '../refusals/findings.js';
 import { hasLeft } from '../market/has-left.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
+import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { weightMoved } from './weight-moved.js';
 import type { Decided, Undecided } from './decider.js';
 import { isEqual } from '../numbers/number-types.js';
@@ -14,12 +15,13 @@ import type { DueRebalance } from './due-rebalances.js';
 import type { Composition } from './compositions.js';
 
 /**
- * A decided composition on its effective session: its weights became index shares when it was decided, or hold at the
- * effective close.
+ * A decided composition on its effective session: its weights became index shares at the closes of the pricing date, or
+ * hold at the effective close. Undefined where every constituent has left.
  */
 export function takeEffect(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
   const taken = takeComposition(index, timing, decided);
-  const { ranking, worth } = decided;
+  const { ranking } = decided;
+  const worth = timing.pricing === undefined ? decided.worth : undefined; // Money of the decision.
   if (taken === undefined || (ranking === undefined && worth === undefined)) return taken;
   return {
     ...(worth === undefined ? {} : { worth }),
@@ -29,73 +31,103 @@ export function takeEffect(index: TakingIndex, timing: DueRebalance, decided: De
 }
 
 function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
-  const isPending = index.document.rebalance.weights_as === 'shares' && timing.decision < timing.session;
-  if (isPending) return takeShares(index, timing, decided);
-  const taken = takeWeights(index, timing, decided);
-  const following = shareChangeTerms(index);
-  if (taken === undefined || following === undefined) return taken;
-  return { ...taken, counts: countsOn(following, timing.session, taken.columns) };
+  const { decision, pricing = decision, session } = timing;
+  const isPending = index.weightsAs === 'shares' && pricing < session;
+  if (!isPending) {
+    const staying = withoutLeavers(index, decided, { decision, session });
+    if (staying === undefined) return undefined;
+    const following = shareChangeTerms(index);
+    const counts = following && countsOn(following, session, staying.columns);
+    return { ...timing, ...compositionParts(staying), ...(counts === undefined ? {} : { counts }) };
+  }
+  const priced = withoutLeavers(index, decided, { decision, session: pricing });
+  return priced && takeShares(index, { ...timing, pricing }, { decided, priced });
 }
 
 /** An index that takes a composition. */
-export type TakingIndex = Pick<PendingInput, 'sm' | 'document' | 'treatment' | 'outside'>;
+export interface TakingIndex extends Pick<PendingInput, 'sm' | 'document' | 'treatment' | 'outside'> {
+  /** Of the review. */
+  readonly weightsAs: RebalanceSpec['weights_as'];
+}
+
+interface Priced {
+  readonly decided: Decided;
+  /** Those of it that are there on the pricing date. */
+  readonly priced: Decided;
+}
 
 /** Index shares of the pricing session at what they have become by the effective close. */
-function takeShares(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
-  const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket, worth } = decided;
-  const pending = { ...index, pricing: timing.decision, session: timing.session };
+function takeShares(
+  index: TakingIndex,
+  timing: DueRebalance & { readonly pricing: number },
+  { decided, priced }: Priced,
+): Composition | undefined {
+  const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket, worth } = priced;
+  const { decision, pricing, session } = timing;
+  const pending = { ...index, pricing, session };
   const following = shareChangeTerms(index);
-  const counts = following && countsOn(following, timing.decision, columns);
-  const taken = pendingShares(pending, { columns, weights, ...(counts === undefined ? {} : { counts }) });
+  const counts = following && countsOn(following, pricing, columns);
+  const counted = counts === undefined ? {} : { counts };
+  const taken = pendingShares(pending, { columns, weights, ...counted });
   if (taken.columns.length === 0) return undefined;
   const isUncapped = isEqual(weights, uncapped);
+  const { pricing: _pricing, ...dates } = timing;
   return {
-    ...timing,
+    ...dates,
+    ...(pricing === decision ? {} : { pricing }),
     columns: taken.columns,
     weights: taken.weights,
     uncapped: isUncapped
       ? taken.weights
-      : sameColumns(pendingShares(pending, { columns, weights: uncapped, ...(counts ? { counts } : {}) }), taken),
-    targets: { columns, weights },
+      : sameColumns(pendingShares(pending, { columns, weights: uncapped, ...counted }), taken),
+    targets: { columns: decided.columns, weights: decided.weights },
     cap,
     capped: capped.filter((column) => taken.columns.includes(column)),
     redistributed,
     ...(trackingError === undefined ? {} : { trackingError }),
     ...(basket === undefined ? {} : { basket: basket * taken.growth }),
-    ...(worth === undefined ? {} : { worth: worth * taken.growth }),
+    ...(worth === undefined || pricing !== decision ? {} : { worth: worth * taken.growth }),
     ...(taken.counts === undefined ? {} : { counts: taken.counts }),
   };
 }
 
-function sameColumns({ columns, weights }: PendingShares, { columns: wanted }: PendingShares): Float64Array {
+export function sameColumns(
+  { columns, weights }: Pick<PendingShares, 'columns' | 'weights'>,
+  { columns: wanted }: Pick<PendingShares, 'columns'>,
+): Float64Array {
   const weightOf = new Map(Array.from(columns, (column, k) => [column, weights[k]!]));
   return Float64Array.from(wanted, (column) => weightOf.get(column) ?? 0);
 }
 
+/** Members of a composition that its decision has. */
+function compositionParts({ columns, weights, uncapped, cap, capped, redistributed, trackingError, basket }: Decided) {
+  return {
+    columns,
+    weights,
+    uncapped,
+    cap,
+    capped,
+    redistributed,
+    ...(trackingError === undefined ? {} : { trackingError }),
+    ...(basket === undefined ? {} : { basket }),
+  };
+}
+
 /**
- * Weights that hold at the effective close; of names that have ended since or leave at it for want of a price, those of
- * their side take over the weight pro rata.
+ * What was decided, on a later session: of constituents that have ended since or leave at it for want of a price, those of
+ * their side take over the weight pro rata. Undefined where all have.
  */
-function takeWeights({ sm, treatment }: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
-  const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket } = decided;
-  const forecast = trackingError === undefined ? {} : { trackingError };
-  const { session, decision } = timing;
+function withoutLeavers(
+  { sm, treatment }: TakingIndex,
+  decided: Decided,
+  { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,
+): Decided | undefined {
+  const { columns, weights, uncapped, cap, capped, basket: _basket, ...rest } = decided;
   const isGone = (column: number): boolean => hasLeft(sm, session, column, staleSessions(treatment));
   const hasLeavers = decision !== session && columns.some(isGone);
   const staying = hasLeavers ? columns.filter((column) => !isGone(column)) : columns;
   if (staying.length === 0) return undefined;
-  if (staying.length === columns.length)
-    return {
-      ...timing,
-      columns,
-      weights,
-      uncapped,
-      cap,
-      capped,
-      redistributed,
-      ...forecast,
-      ...(basket === undefined ? {} : { basket }),
-    };
+  if (staying.length === columns.length) return decided;
   const stays = new Set(staying);
   const isStaying = (_: number, k: number): boolean => stays.has(columns[k]!);
   const rescaled = (values: Float64Array): Float64Array =>
@@ -107,14 +139,13 @@ function takeWeights({ sm, treatment }: TakingIndex, timing: DueRebalance, decid
   const raw = rescaled(uncapped);
   const appliedSum = weights.reduce((total, value, k) => (stays.has(columns[k]!) ? total + value : total), 0);
   return {
-    ...timing,
+    ...rest,
     columns: staying,
     weights: applied,
     uncapped: raw,
     cap: cap === null ? null : Math.min(1, cap / appliedSum),
     capped: capped.filter((column) => stays.has(column)),
     redistributed: weightMoved(raw, applied),
-    ...forecast,
   };
 }
 

@@ -77,6 +77,13 @@ export function universeMembers(
   return membersOn(input, universe, 'inForce');
 }
 
+/** Of columns those that can be bought on a session. */
+export function priceableOn(sm: SessionMarket, session: number, columns: Int32Array, staleMax: number): Int32Array {
+  return columns.filter(
+    (column) => !sm.isSilent(session, column, staleMax) && sm.isPriceable(session, column, staleMax),
+  );
+}
+
 interface MembersInput {
   readonly composer: UniverseComposer;
   readonly membersOf: (universe: string) => readonly Membership[];

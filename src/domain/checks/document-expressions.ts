@@ -33,10 +33,17 @@ export function documentWithTrees(sent: Raw, market: MarketData | undefined): Bo
     for (const [path, text] of found.texts) texts.set(path, text);
     return found.value;
   };
-  const { datapoints, pipeline, derivation } = sent;
+  const { datapoints, pipeline, derivation, reviews } = sent;
   const body: Raw = {
     ...sent,
-    ...(isObject(pipeline) ? { pipeline: pipelineWithTrees(pipeline, read) } : {}),
+    ...(isObject(pipeline) ? { pipeline: rowsWithTrees(pipeline, 'pipeline', read) } : {}),
+    ...(Array.isArray(reviews)
+      ? {
+          reviews: reviews.map((review: unknown, i) =>
+            isObject(review) ? rowsWithTrees(review, `reviews[${i}]`, read) : review,
+          ),
+        }
+      : {}),
     ...(isObject(derivation) ? { derivation: derivationWithTrees(derivation, 'derivation.', read) } : {}),
     ...(isObject(datapoints) ? { datapoints: definitionsWithTrees(datapoints, { findings, texts }) } : {}),
   };
@@ -56,19 +63,17 @@ function withNumber(weighting: Raw): Raw {
     : weighting;
 }
 
-function pipelineWithTrees(pipeline: Raw, read: ReadRow): Raw {
-  const { selection, weighting } = pipeline;
+/** The selection and weighting of a pipeline or a review. */
+function rowsWithTrees(holder: Raw, path: string, read: ReadRow): Raw {
+  const { selection, weighting } = holder;
   const rows = Array.isArray(selection)
-    ? selection.map((row: unknown, i) =>
-        rowWithTrees(row, selectionClassOf, { path: `pipeline.selection[${i}]`, read }),
-      )
+    ? selection.map((row: unknown, i) => rowWithTrees(row, selectionClassOf, { path: `${path}.selection[${i}]`, read }))
     : selection;
-  const ofClass = rowWithTrees(weighting, weightingClassOf, { path: 'pipeline.weighting', read });
-  const weighed = isObject(ofClass)
-    ? withNumber(read(WeightingLimits, ofClass, { path: 'pipeline.weighting' }) as Raw)
-    : ofClass;
+  const place = `${path}.weighting`;
+  const ofClass = rowWithTrees(weighting, weightingClassOf, { path: place, read });
+  const weighed = isObject(ofClass) ? withNumber(read(WeightingLimits, ofClass, { path: place }) as Raw) : ofClass;
   return {
-    ...pipeline,
+    ...holder,
     ...(rows === undefined ? {} : { selection: rows }),
     ...(weighting === undefined ? {} : { weighting: weighed }),
   };

@@ -1,4 +1,4 @@
-import type { CalendarOption } from '../calendars/calendar.js';
+import type { CalendarOption, Calendars } from '../calendars/calendar.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import type { IndexDocument } from '../documents/index-document.js';
@@ -6,6 +6,8 @@ import type { IndexDocument } from '../documents/index-document.js';
 /** Context of a document's checks. */
 export interface IndexContext {
   readonly calendars: readonly CalendarOption[];
+  /** Sessions of a calendar: dates of reviews are checked on them. */
+  readonly calendarOf?: Calendars['get'] | undefined;
   /** A stored document, undefined when there is none that can be read. */
   readonly indexOf: (id: string) => IndexDocument | undefined;
   /** The document that the checked one replaces. */

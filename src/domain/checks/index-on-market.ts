@@ -5,12 +5,13 @@ import type { MarketData } from '../market/market-data.js';
 import { missingRates } from './rates-needed.js';
 import { constraintFieldFindings, specFieldFindings } from '../optimisation/field-uses.js';
 import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
-import { fieldFindings } from '../rules/field-findings.js';
+import { fieldFindings, type PlacedUse } from '../rules/field-findings.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
   isRuleDocument,
   type IndexDocument,
+  type RuleDocument,
   type UniverseSpec,
 } from '../documents/index-document.js';
 import { overlayOnMarket } from './overlay-on-market.js';
@@ -41,7 +42,7 @@ export function marketFindings(
     ];
   if (!isRuleDocument(document)) return [];
   return [
-    ...fieldFindings(readsOf(bindPipeline(document)), market, severity, definitions),
+    ...fieldFindings([...readsOf(bindPipeline(document)), ...reviewReads(document)], market, severity, definitions),
     ...(document.universe === undefined
       ? []
       : universeOnMarket(document.universe, market, { severity, path: 'universe' })),
@@ -54,6 +55,17 @@ export function marketFindings(
       value: pair,
     })),
   ];
+}
+
+/** Datapoints that reviews read by rows of their own. */
+function reviewReads({ reviews = [], ...document }: RuleDocument): PlacedUse[] {
+  const { pipeline } = document;
+  return reviews.flatMap(({ selection = [], weighting = pipeline.weighting }, i) => {
+    const bound = bindPipeline({ ...document, pipeline: { ...pipeline, selection, weighting } });
+    return readsOf(bound)
+      .filter(({ path }) => weighting !== pipeline.weighting || !path.startsWith('pipeline.weighting'))
+      .map((read) => ({ ...read, path: read.path.replace(/^pipeline/, `reviews[${i}]`) }));
+  });
 }
 
 /** A base date on which the served store has no prices yet, or no longer. */

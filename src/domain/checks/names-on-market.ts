@@ -7,12 +7,8 @@ import type { MarketData } from '../market/market-data.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
 import { unknownGroups } from '../constraints/groups-on-market.js';
-import {
-  UniverseSpec,
-  type DerivationPayload,
-  type IndexDocument,
-  type PipelineSpec,
-} from '../documents/index-document.js';
+import { UniverseSpec, type DerivationPayload, type IndexDocument } from '../documents/index-document.js';
+import type { ReviewSpec } from '../documents/review-spec.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 
 /** Names listed one by one; beyond it they are counted. */
@@ -30,11 +26,12 @@ interface ListedName extends NamedAsset {
 
 /** Names and groups of a document that the market does not hold: warnings, since those that are there are computed. */
 export function unknownNames(document: IndexDocument, market: MarketData): Finding[] {
-  const { universe, pipeline, derivation } = document;
+  const { universe, pipeline, derivation, reviews = [] } = document;
   const names = strangers(
     [
       ...listed({ params: UniverseSpec }, universe, { path: 'universe' }),
-      ...(pipeline === null ? [] : pipelineNames(pipeline)),
+      ...(pipeline === null ? [] : pipelineNames(pipeline, 'pipeline')),
+      ...reviews.flatMap((review, i) => pipelineNames(review, `reviews[${i}]`)),
       ...(derivation === null ? [] : derivationNames(derivation)),
     ],
     market,
@@ -47,12 +44,17 @@ export function unknownRowNames(rows: readonly ConstraintRow[], market: MarketDa
   return [...strangers(rowNames(rows, path), market), ...unknownGroups(rows, market, path)];
 }
 
-function pipelineNames({ selection, weighting }: PipelineSpec): ListedName[] {
+function pipelineNames(
+  { selection = [], weighting }: Pick<ReviewSpec, 'selection' | 'weighting'>,
+  path: string,
+): ListedName[] {
   return [
     ...selection.flatMap(({ id, type, params }, i) =>
-      listed(selectionClassOf(type), params, { path: `pipeline.selection[${i}].params`, rowId: id }),
+      listed(selectionClassOf(type), params, { path: `${path}.selection[${i}].params`, rowId: id }),
     ),
-    ...listed(weightingClassOf(weighting.type), weighting.params, { path: 'pipeline.weighting.params' }),
+    ...(weighting === undefined
+      ? []
+      : listed(weightingClassOf(weighting.type), weighting.params, { path: `${path}.weighting.params` })),
   ];
 }
 

@@ -1,23 +1,16 @@
 import { amendmentFindings } from './amendment-findings.js';
 import { roundingFindings } from './rounding-findings.js';
-import type { z } from 'zod';
-import { checkParams } from '../catalogue/check-params.js';
 import { hasErrors, orderFindings, smallValue, type Finding } from '../refusals/findings.js';
 import { nonFiniteFindings } from '../schema/finite.js';
-import { didYouMean } from '#base/text/nearest-name.js';
 import { checkShape } from '../schema/shape.js';
-import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
 import { breachFindings, unkeptFindings } from './breach-findings.js';
 import { eventsFindings, idleEvents } from './events-findings.js';
-import { validateRebalance } from '../schedule/validate-rebalance.js';
 import {
   IndexDocument,
   isDerivedDocument,
   isOverlayDocument,
   RESERVED_INDEX_IDS,
-  RuleFallback,
 } from '../documents/index-document.js';
-import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { assumptionFindings } from './assumptions.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
@@ -28,9 +21,9 @@ import { treatmentOf } from '../documents/treatment.js';
 import { blendDefaults, overlayFindings, overlayTermsFindings, withOverlayCurrency } from './validate-overlay.js';
 import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
 import { documentWithTrees, placedInTexts } from './document-expressions.js';
-import { unknownMembers } from './unknown-members.js';
+import { ruleRowFindings } from './rule-rows.js';
+import { reviewFindings } from './review-findings.js';
 import { calledReferences } from './validate-reference.js';
-import { weightingFindings } from './weighting-findings.js';
 import { universeFindings } from './validate-universe.js';
 
 export interface CheckedIndex {
@@ -58,7 +51,7 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
       : sourceDropped(body, context)),
     ...overlayFindings(body, context),
     ...universeFindings(body, context),
-    ...rebalanceFindings(body['rebalance']),
+    ...reviewFindings(body, context),
     ...roundingFindings(body),
     ...amendmentFindings(body, (text) => validateIndex(text, context).findings),
     ...eventsFindings(body['events']),
@@ -192,93 +185,5 @@ function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
 
 /** Every row by its class, ids that repeat, and limits that contradict each other. */
 function pipelineFindings(pipeline: Raw): Finding[] {
-  const rows = Array.isArray(pipeline['selection']) ? pipeline['selection'] : [];
-  const findings = rows.flatMap((row: unknown, i) =>
-    isObject(row) ? rowFindings(row, `pipeline.selection[${i}]`, selectionClassOf, SELECTION_CLASSES) : [],
-  );
-  findings.push(...repeatedIds(rows), ...breachFindings(pipeline['treatment']));
-  const weighting = pipeline['weighting'];
-  if (!isObject(weighting)) return findings;
-  findings.push(...rowFindings(weighting, 'pipeline.weighting', weightingClassOf, WEIGHTING_CLASSES));
-  findings.push(...weightingFindings(weighting));
-  return findings;
-}
-
-interface RowClass {
-  readonly type: string;
-  readonly params: z.ZodObject;
-}
-
-function rowFindings(
-  row: Raw,
-  path: string,
-  classOf: (type: string) => RowClass | undefined,
-  classes: readonly RowClass[],
-): Finding[] {
-  const { type, params = {} } = row;
-  const rowId = typeof row['id'] === 'string' ? row['id'] : null;
-  if (typeof type !== 'string' || type === '') return [];
-  const entry = classOf(type);
-  if (entry === undefined) {
-    const accepted = classes.map((known) => known.type);
-    return [
-      error(
-        'UNKNOWN_TYPE',
-        `${path}.type`,
-        `The class ${type} is not known; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
-        { row_id: rowId, accepted, ...smallValue(type) },
-      ),
-    ];
-  }
-  if (!isObject(params)) return [];
-  return [
-    ...checkParams(entry.params, params, { path: `${path}.params`, rowId }).findings,
-    ...fallbackFindings(row, { path, rowId, schema: entry.params }),
-  ];
-}
-
-interface FallbackPlace {
-  readonly path: string;
-  readonly rowId: string | null;
-  readonly schema: z.ZodObject;
-}
-
-/** Parameters that take the place of those of a rule, each as the rule would have them. */
-function fallbackFindings(row: Raw, { path, rowId, schema }: FallbackPlace): Finding[] {
-  const { params = {}, fallback } = row;
-  if (!Array.isArray(fallback)) return [];
-  return fallback.flatMap((step: unknown, i): Finding[] => {
-    const at = `${path}.fallback[${i}]`;
-    if (!isObject(step) || !isObject(step['params']) || !isObject(params)) return [];
-    const merged = checkParams(schema, { ...params, ...step['params'] }, { path: `${at}.params`, rowId }).findings;
-    return [...unknownMembers(step, Object.keys(RuleFallback.shape), at), ...merged];
-  });
-}
-
-function repeatedIds(rows: readonly unknown[]): Finding[] {
-  const first = new Map<string, number>();
-  return rows.flatMap((row, i) => {
-    const id = isObject(row) ? row['id'] : undefined;
-    if (typeof id !== 'string') return [];
-    const earlier = first.get(id);
-    if (earlier === undefined) {
-      first.set(id, i);
-      return [];
-    }
-    return [
-      error(
-        'DUPLICATE_ROW_ID',
-        `pipeline.selection[${i}].id`,
-        `The id ${id} is taken by the rule at position ${earlier}.`,
-        { row_id: id, value: id },
-      ),
-    ];
-  });
-}
-
-/** Findings about a cadence, as far as its shape is readable. */
-function rebalanceFindings(rebalance: unknown): Finding[] {
-  if (!isObject(rebalance)) return [];
-  const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
-  return value === undefined ? [] : validateRebalance(value, 'rebalance');
+  return [...ruleRowFindings(pipeline, 'pipeline'), ...breachFindings(pipeline['treatment'])];
 }

@@ -12,7 +12,7 @@ export function referencesOf(document: IndexDocument): readonly string[] {
 /** Indices that the expressions of a body refer to, and that are not stored or lead back to it. */
 export function calledReferences(body: Raw, indexOf: IndexContext['indexOf']): Finding[] {
   const told = new Set<string>();
-  const parts = ['datapoints', 'pipeline', 'derivation'].flatMap((part) => calledIndices(body[part], part));
+  const parts = ['datapoints', 'pipeline', 'derivation', 'reviews'].flatMap((part) => calledIndices(body[part], part));
   return parts.flatMap(({ path, id }) => {
     const isNew = !told.has(`${path} ${id}`);
     told.add(`${path} ${id}`);

@@ -5,29 +5,27 @@ import type { Finding } from '../refusals/findings.js';
 import { error, isObject, type Raw } from './index-context.js';
 import { unknownMembers } from './unknown-members.js';
 
-const PATH = 'pipeline.weighting';
-
 /** Limits of a weighting that contradict each other, that do nothing, or that have members that are not known. */
-export function weightingFindings(weighting: Raw): Finding[] {
+export function weightingFindings(weighting: Raw, at: string): Finding[] {
   return [
-    ...floorFindings(weighting),
-    ...ladderFindings(weighting),
-    ...capByFindings(weighting),
-    ...phaseFindings(weighting['phase_in']),
+    ...floorFindings(weighting, at),
+    ...ladderFindings(weighting, at),
+    ...capByFindings(weighting, at),
+    ...phaseFindings(weighting['phase_in'], at),
   ];
 }
 
-function floorFindings({ floor, cap, cap_by: by }: Raw): Finding[] {
+function floorFindings({ floor, cap, cap_by: by }: Raw, at: string): Finding[] {
   if (typeof floor !== 'number' || typeof cap !== 'number' || floor <= cap || isGiven(by)) return [];
-  return [error('EMPTY_RANGE', `${PATH}.floor`, `The floor of ${floor} is above the cap of ${cap}.`, { value: floor })];
+  return [error('EMPTY_RANGE', `${at}.floor`, `The floor of ${floor} is above the cap of ${cap}.`, { value: floor })];
 }
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
 /** Caps in stages leave weights that other limits would move again. */
-function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }: Raw): Finding[] {
+function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }: Raw, at: string): Finding[] {
   if (!isObject(ladder)) return [];
-  const path = `${PATH}.ladder_caps`;
+  const path = `${at}.ladder_caps`;
   const { single, group } = LadderCaps.shape;
   const others = [
     ...(isGiven(cap) ? ['cap'] : []),
@@ -41,23 +39,23 @@ function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }:
     ...others.map((other) =>
       error(
         'CAP_INFEASIBLE',
-        `${PATH}.${other}`,
-        `${PATH}.${other} cannot be given with ${path}: it would move weights beyond the stages.`,
+        `${at}.${other}`,
+        `${at}.${other} cannot be given with ${path}: it would move weights beyond the stages.`,
       ),
     ),
   ];
 }
 
-function capByFindings({ cap_by: by, cap, ladder_caps: ladder }: Raw): Finding[] {
+function capByFindings({ cap_by: by, cap, ladder_caps: ladder }: Raw, at: string): Finding[] {
   if (!isGiven(by) || isGiven(cap) || isGiven(ladder)) return [];
-  const message = `${PATH}.cap_by is ${String(by)} and does nothing: neither cap nor ladder_caps is given.`;
-  return [{ severity: 'warning', code: 'NO_EFFECT', path: `${PATH}.cap_by`, message }];
+  const message = `${at}.cap_by is ${String(by)} and does nothing: neither cap nor ladder_caps is given.`;
+  return [{ severity: 'warning', code: 'NO_EFFECT', path: `${at}.cap_by`, message }];
 }
 
 /** Constituents at reviews before the latest are not known to a decision. */
-function phaseFindings(phaseIn: unknown): Finding[] {
+function phaseFindings(phaseIn: unknown, at: string): Finding[] {
   if (!isObject(phaseIn)) return [];
-  const path = `${PATH}.phase_in`;
+  const path = `${at}.phase_in`;
   const { field } = phaseIn;
   return [
     ...unknownMembers(phaseIn, Object.keys(PhaseIn.shape), path),

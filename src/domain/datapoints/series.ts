@@ -4,6 +4,7 @@ import { referenceSpells } from '../market/reference-spells.js';
 import type { ReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { lastAtMost } from '../numbers/search.js';
+import { ageSeries } from './age-series.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
 import type { DerivedName, SessionReturn } from './field-request.js';
 import { resolve } from './resolution.js';
@@ -322,33 +323,3 @@ function yieldSeries({ market, rowOf, sessions, names }: SessionMarket, dividend
     },
   };
 }
-
-/** Sessions since the first bar: 0 on it, missing before it. */
-function ageSeries({ market, rowOf, names }: SessionMarket): Series {
-  const close = market.fields.get('CLOSE')!;
-  const first = new Int32Array(names).fill(UNKNOWN);
-  /**
-   * Read where the bars lie: a market that is there from a session on has names that are older.
-   * @cost the sessions before it
-   */
-  const firstBar = (column: number): number => {
-    for (let session = 0; session < rowOf.length; session++) {
-      const row = rowOf[session]!;
-      if (row >= 0 && !Number.isNaN(close[row * names + column]!)) return session;
-    }
-    return rowOf.length;
-  };
-  return {
-    fill(session, columns, out) {
-      for (let i = 0; i < columns.length; i++) {
-        const column = columns[i]!;
-        if (first[column] === UNKNOWN) first[column] = firstBar(column);
-        const since = first[column]!;
-        out[i] = since > session ? NaN : session - since;
-      }
-    },
-  };
-}
-
-/** A name whose first bar has not been looked for. */
-const UNKNOWN = -1;

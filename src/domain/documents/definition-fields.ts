@@ -9,6 +9,7 @@ export interface DefinitionFields {
   readonly index: readonly ParameterSpec[];
   readonly universe: readonly ParameterSpec[];
   readonly rebalance: readonly ParameterSpec[];
+  readonly reviews: readonly ParameterSpec[];
   readonly treatment: readonly ParameterSpec[];
   readonly weighting: readonly ParameterSpec[];
   readonly derivation: readonly ParameterSpec[];
@@ -34,6 +35,7 @@ export function definitionFields(): DefinitionFields {
     index: parameterSpecs(identity),
     universe: parameterSpecs(UniverseSpec),
     rebalance: parameterSpecs(RebalanceSpec),
+    reviews: parameterSpecs(IndexDocument.pick({ reviews: true })),
     treatment: parameterSpecs(TreatmentSpec),
     weighting: parameterSpecs(WeightingSpec.omit({ type: true, params: true })),
     derivation: parameterSpecs(DerivationPayload.pick({ relax: true })),

@@ -8,6 +8,8 @@ import { RelaxEntries } from '../constraints/relax-step.js';
 import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 import { optimisationFields } from './optimisation-spec.js';
 import { EventsSpec } from './events-spec.js';
+import { RuleSpec } from './pipeline-rows.js';
+import { ReviewSpec, REVIEWS_MAX } from './review-spec.js';
 import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { LIMITS } from '../refusals/limits.js';
@@ -114,37 +116,6 @@ export function watchlistsIn(universe: UniverseSpec | undefined): string[] {
 export function listedNames(universe: UniverseSpec | undefined): readonly string[] | undefined {
   return universe?.kind === 'list' || universe?.kind === 'watchlist' ? universe.identifiers : undefined;
 }
-
-/** Steps of one rule. */
-const FALLBACKS_MAX = 8;
-
-export const RuleFallback = z
-  .strictObject({
-    when_fewer_than: z
-      .int()
-      .min(1)
-      .max(20_000)
-      .meta({ description: 'Taken where fewer securities than this are kept by the parameters before.' }),
-    params: z
-      .record(z.string(), z.unknown())
-      .meta({ description: 'Parameters that take the place of those of the rule; the others stay.' }),
-  })
-  .meta({ id: 'RuleFallback' });
-export type RuleFallback = z.infer<typeof RuleFallback>;
-
-export const RuleSpec = z
-  .strictObject({
-    id: z.string().min(1).max(64).meta({ description: 'Client-assigned, unique within the pipeline.' }),
-    type: z.string().min(1).meta({ description: 'Rule class; see /indices/rule-types.' }),
-    params: z.record(z.string(), z.unknown()).default({}),
-    fallback: z
-      .array(RuleFallback)
-      .max(FALLBACKS_MAX)
-      .optional()
-      .meta({ description: 'Parameters that are taken, in order, while the rule keeps too few.' }),
-  })
-  .meta({ id: 'RuleSpec' });
-export type RuleSpec = z.infer<typeof RuleSpec>;
 
 export const TreatmentSpec = z
   .strictObject({
@@ -287,6 +258,10 @@ export const IndexDocument = z
     }),
     universe: UniverseSpec.optional(),
     rebalance: RebalanceSpec.prefault({}),
+    reviews: z.array(ReviewSpec).max(REVIEWS_MAX).optional().meta({
+      label: 'Further reviews',
+      help: 'Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.',
+    }),
     datapoints: NamedDatapoints.optional().meta({
       description:
         'Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.',

@@ -22,7 +22,7 @@ export function namedIndices(document: IndexDocument): readonly NamedIndex[] {
 }
 
 function find(document: IndexDocument): NamedIndex[] {
-  const { datapoints, pipeline, derivation, universe } = document;
+  const { datapoints, pipeline, derivation, universe, reviews } = document;
   if (isOverlayDocument(document)) {
     const path = document.overlay.type === 'blend' ? 'overlay.parts' : 'source_index_id';
     return sourcesOf(document).map((id) => ({ path, id }));
@@ -34,6 +34,7 @@ function find(document: IndexDocument): NamedIndex[] {
     ...universeIndices(universe, 'universe'),
     ...calledIndices(datapoints, 'datapoints'),
     ...calledIndices(pipeline, 'pipeline'),
+    ...calledIndices(reviews, 'reviews'),
     ...calledIndices(derivation, 'derivation'),
   ];
 }

@@ -1,4 +1,4 @@
-import type { TreatmentSpec } from '../documents/index-document.js';
+import type { TreatmentSpec } from './index-document.js';
 import type { WeightingSpec } from './weighting-spec.js';
 import type { ShareTerms } from '../index-mathematics/adjusted-close.js';
 
@@ -28,7 +28,8 @@ export function countedShares(weighting: WeightingSpec | undefined): 'all' | 'fl
   return params['field'] === 'MARKET_CAP' ? 'all' : 'float';
 }
 
-function isMarketValue(weighting: WeightingSpec | undefined): boolean {
+/** Whether weights are market values, by shares outstanding. */
+export function isMarketValue(weighting: WeightingSpec | undefined): boolean {
   if (weighting?.type === 'MarketCapWeight') return true;
   return weighting?.type === 'FieldWeight' && MARKET_VALUE_FIELDS.includes(weighting.params['field']);
 }

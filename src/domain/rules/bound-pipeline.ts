@@ -6,6 +6,8 @@ import { withFallback } from './with-fallback.js';
 import type { Weighting } from './weighting-class.js';
 import { definitionsOf } from '../documents/definitions.js';
 import type { RuleDocument } from '../documents/index-document.js';
+import type { RuleSpec } from '../documents/pipeline-rows.js';
+import type { WeightingSpec } from '../documents/weighting-spec.js';
 import { readsConstituents, type Definitions } from '../datapoints/expressions/reads.js';
 
 /** A pipeline whose rows are rules ready to decide, in order. */
@@ -49,12 +51,8 @@ export function bindPipeline(
 ): BoundPipeline {
   const { selection, weighting } = document.pipeline;
   const definitions = definitionsOf(document);
-  const rules = selection.map((row) => ({
-    id: row.id,
-    type: row.type,
-    rule: withFallback(known(selectionClassOf(row.type), row.type), row),
-  }));
-  const bound = known(weightingClassOf(weighting.type), weighting.type).bind(weighting.params);
+  const rules = selection.map((row) => ({ id: row.id, type: row.type, rule: boundRule(row) }));
+  const bound = boundWeighting(weighting);
   const { cap, cap_by: capBy, phase_in: phaseIn } = weighting;
   const boundCap = cap === null || typeof cap === 'number' ? null : numeric(cap);
   const uses = [...rules.flatMap(({ rule }) => rule.reads), ...bound.reads, ...(boundCap === null ? [] : [boundCap])];
@@ -77,6 +75,16 @@ function rankedUses(events: RuleDocument['events']): PlacedUse[] {
   return Object.entries(fields).flatMap(([name, field]) =>
     field === undefined ? [] : [{ use: numeric(field, 'field'), path: `events.${name}.field`, rowId: null }],
   );
+}
+
+/** A rule of a valid document. */
+export function boundRule(row: RuleSpec): Selection {
+  return withFallback(known(selectionClassOf(row.type), row.type), row);
+}
+
+/** A weighting of a valid document. */
+export function boundWeighting({ type, params }: Pick<WeightingSpec, 'type' | 'params'>): Weighting {
+  return known(weightingClassOf(type), type).bind(params);
 }
 
 function known<T>(entry: T | undefined, type: string): T {

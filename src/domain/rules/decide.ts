@@ -1,7 +1,7 @@
 import { onStore, priceSessions, staleSessions } from '../documents/stale-sessions.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import type { Decided, Decider, Undecided } from '../books/decider.js';
+import type { Decided, Decider, Outgoing, Undecided } from '../books/decider.js';
 import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
 import { isEqual } from '../numbers/number-types.js';
 import type { Finding } from '../refusals/findings.js';
@@ -12,10 +12,9 @@ import { growthOf } from '../index-mathematics/growth.js';
 import { growthTerms } from '../index-mathematics/growth-terms.js';
 import { returnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { assertNoErrors, Refusal } from '../refusals/refusal.js';
+import { assertNoErrors } from '../refusals/refusal.js';
 import { bindPipeline, readsOf, type BoundPipeline } from './bound-pipeline.js';
 import type { Capped } from './capping.js';
-import type { CapInfeasible } from './solve-grouping.js';
 import { limitWeights, withoutZeroCaps } from './limit-weights.js';
 import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
 import { fieldFindings, type PlacedUse } from './field-findings.js';
@@ -23,11 +22,10 @@ import type { StoredModels } from '../risk/stored-model.js';
 import type { Series } from '../datapoints/series.js';
 import { withSuspended } from './suspended.js';
 import { createPool } from './review-pool.js';
+import { cannotBeCapped, everyCapIsZero, notHeld, nothingSurvives, nothingWeighs, withoutCap } from './undecided.js';
 import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
-import type { FieldUse } from '../datapoints/field-use.js';
 import type { RawWeights } from './weighting-class.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
-import { expressionWords } from '../datapoints/expressions/sentences.js';
 import { indicesIn, type Definitions } from '../datapoints/expressions/reads.js';
 
 export interface RuleDecided extends Decided {
@@ -44,9 +42,14 @@ export interface RuleUndecided extends Undecided {
 export interface RuleDecider extends Decider {
   /** Whether the previous composition bears on a decision: when not, incumbents need not be known. */
   readonly remembers: boolean;
-  decide(session: number, incumbents: ArrayLike<number> | null): RuleDecided | RuleUndecided;
+  decide(
+    session: number,
+    incumbents: ArrayLike<number> | null,
+    outgoing?: Outgoing | null,
+    among?: Int32Array | null,
+  ): RuleDecided | RuleUndecided;
   /** The same decision with everything that led to it, for an explanation. */
-  trace(session: number, incumbents: ArrayLike<number> | null): Trace;
+  trace(session: number, incumbents: ArrayLike<number> | null, among?: Int32Array | null): Trace;
 }
 
 export function isRuleDecider(decider: Decider): decider is RuleDecider {
@@ -125,14 +128,14 @@ export function createDecider({
   const asksIndices = reads.some(({ use }) => indicesIn(use.field, pipeline.definitions).length > 0);
   // Other indices may be defined otherwise wherever choices are shared.
   const chosen = asksIndices ? notShared.choicesOf(document, terms) : sharing.choicesOf(document, terms);
-  const trace = (session: number, incumbents: ArrayLike<number> | null) => {
-    const universe = universeOf(session);
-    const whole = withSuspended(market, { session, universe, incumbents, treatment: terms.treatment, members });
+  const trace = (session: number, incumbents: ArrayLike<number> | null, among: Int32Array | null = null) => {
+    const universe = among ?? universeOf(session);
+    const suspension = { session, universe, incumbents, treatment: terms.treatment, members };
+    const whole = among === null ? withSuspended(market, suspension) : universe;
     const asked = { session, universe: whole, incumbents: pipeline.remembers ? incumbents : null };
-    const choiceOf = whole === universe ? chosen : notShared.choicesOf(document, terms);
-    const choice = choiceOf(asked, () =>
-      chooseOn({ ...asked, document, pipeline, sections, market, engine, riskModel, indexWeights }),
-    );
+    const make = (): Choice =>
+      chooseOn({ ...asked, document, pipeline, sections, market, engine, riskModel, indexWeights });
+    const choice = among === null && whole === universe ? chosen(asked, make) : make();
     return decideOn(choice, { document, pipeline, market });
   };
   const verdictsOn = (session: number, incumbents: Int32Array | null) => trace(session, incumbents).verdicts;
@@ -150,8 +153,8 @@ export function createDecider({
   return {
     remembers: pipeline.remembers,
     pool,
-    decide(session, incumbents) {
-      const { decision } = trace(session, incumbents);
+    decide(session, incumbents, _outgoing, among) {
+      const { decision } = trace(session, incumbents, among);
       if (!isRanked || decision.kind !== 'decided') return decision;
       return { ...decision, ranking: pool.ranking(session, incumbents === null ? null : Int32Array.from(incumbents)) };
     },
@@ -276,98 +279,4 @@ function worthOf(
   if (!weighsItself(weighting)) return {};
   const free = weights.findIndex((_, position) => !capped.includes(position));
   return { worth: values.reduce((sum, value) => sum + value, 0) / (free < 0 ? 1 : scaleOf(free)) };
-}
-
-type Selected = Pick<Trace, 'cross' | 'pipeline' | 'verdicts' | 'survivors'>;
-
-function nothingSurvives(waterfall: readonly WaterfallStep[], { cross, pipeline, verdicts }: Selected): Undecided {
-  const last = waterfall.find(({ remaining }) => remaining === 0)!;
-  if (last.ruleId === null) return undecided('empty', 'universe', ['The universe has no name that can be priced.']);
-  const at = last.position - 1;
-  const lacking = { cross, columns: verdicts[at]!.scope.columns, reads: pipeline.rules[at]!.rule.reads };
-  const where = `No name is left after the rule ${last.ruleId} (${last.ruleType})`;
-  return undecided('empty', `pipeline.selection[${at}]`, whyNothing(where, lacking), last.ruleId);
-}
-
-function nothingWeighs({ cross, pipeline, survivors }: Selected): Undecided {
-  const where = `None of the ${survivors.length} surviving names has a weight: their datapoints are missing or not positive`;
-  const lacking = { cross, columns: survivors, reads: pipeline.weighting.reads };
-  return undecided('refused', 'pipeline.weighting', whyNothing(where, lacking));
-}
-
-/** @param said what happened, and beyond that what is worth telling where nothing came before */
-function undecided(
-  kind: Undecided['kind'],
-  path: string,
-  [message, more]: readonly [string, (() => string)?],
-  rowId?: string,
-): Undecided {
-  const row = rowId === undefined && kind === 'refused' ? {} : { row_id: rowId ?? null };
-  const finding: Finding = { severity: 'error', code: 'NO_WEIGHT_DATA', message, path, ...row };
-  const explain = () => {
-    const whole = { ...finding, message: `${message}${more!()}` };
-    return new Refusal('EMPTY_INDEX', whole.message, { findings: [whole] });
-  };
-  return { kind, code: 'EMPTY_INDEX', finding, ...(more === undefined ? {} : { explain }) };
-}
-
-interface Lacking {
-  readonly cross: CrossSection;
-  /** Names that were asked about, at least one. */
-  readonly columns: Int32Array;
-  readonly reads: readonly FieldUse[];
-}
-
-/** A sentence with the datapoint that no name has, and from when on one of them can have it. */
-function whyNothing(what: string, { cross, columns, reads }: Lacking): readonly [string, (() => string)?] {
-  const lacks = ({ field, as, money }: FieldUse) =>
-    as === 'number' && (money ? cross.money : cross.numbers)(field, columns).every((value) => Number.isNaN(value));
-  const missing = reads.find(lacks);
-  if (missing === undefined) return [`${what}.`];
-  const text = expressionWords(missing.field);
-  const known = () => {
-    const days = Array.from(columns, (column) => cross.read(missing.field, column).knownFrom ?? '').filter(Boolean);
-    return days.length === 0
-      ? ''
-      : ` It can be known from ${days.toSorted()[0]!} on: their bars begin too late for it.`;
-  };
-  return [`${what}: none of the ${columns.length} names has ${text}.`, known];
-}
-
-function cannotBeCapped({ message, stated }: Pick<CapInfeasible, 'message' | 'stated'>): Undecided {
-  return {
-    kind: 'refused',
-    code: 'VALIDATION_FAILED',
-    finding: { severity: 'error', code: 'CAP_INFEASIBLE', message, path: `pipeline.weighting.${stated}` },
-  };
-}
-
-const everyCapIsZero = (count: number): Undecided =>
-  cannotBeCapped({ message: `The cap of each of the ${count} constituents is 0 or less.`, stated: 'cap' });
-
-/** Names listed in the message about names without a weight. */
-const NAMES_LISTED_MAX = 10;
-
-function notHeld(columns: Int32Array, identifiers: readonly string[]): Finding {
-  return {
-    severity: 'warning',
-    code: 'NO_WEIGHT_DATA',
-    message: `${columns.length} surviving ${columns.length === 1 ? 'name has' : 'names have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${listed(columns, identifiers)}.`,
-    path: 'pipeline.weighting',
-  };
-}
-
-function withoutCap(columns: Int32Array, identifiers: readonly string[]): Finding {
-  const [count, verb] = columns.length === 1 ? ['1 constituent', 'is'] : [`${columns.length} constituents`, 'are'];
-  return {
-    severity: 'warning',
-    code: 'NO_WEIGHT_DATA',
-    message: `${count} without a value of the cap ${verb} not capped: ${listed(columns, identifiers)}.`,
-    path: 'pipeline.weighting.cap',
-  };
-}
-
-function listed(columns: Int32Array, identifiers: readonly string[]): string {
-  const first = Array.from(columns.subarray(0, NAMES_LISTED_MAX), (column) => identifiers[column]!).join(', ');
-  return columns.length > NAMES_LISTED_MAX ? `${first} and ${columns.length - NAMES_LISTED_MAX} more` : first;
 }

@@ -1,4 +1,12 @@
-import { inForce as latestAt, type Composer, type Composition, type Compositions } from '../books/compositions.js';
+import {
+  asDecided,
+  inForce as latestAt,
+  type Composer,
+  type Composition,
+  type Compositions,
+} from '../books/compositions.js';
+import { selectedIn } from '../books/decide-one.js';
+import { reviewOf } from '../documents/reviews.js';
 import { firstRebalance } from '../books/compose.js';
 import { sessionWithData } from '../books/due-rebalances.js';
 import { presenceOf, type Presence } from '../books/constituent-changes.js';
@@ -8,6 +16,7 @@ import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
+import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { compositionDate } from '../schedule/date-in-force.js';
 import { readsOf } from './bound-pipeline.js';
 import type { DatapointRead } from '../datapoints/datapoint-read.js';
@@ -25,6 +34,8 @@ export interface Holding extends Presence {
   readonly rebalance: Day;
   /** Session whose data decided it. */
   readonly decision: Day;
+  /** Reviews that decided it, in their order. */
+  readonly reviews: readonly string[];
   /**
    * Share of the decided weights still there on the effective date: with an effective lag names may go before it, and
    * the applied weight is the decided one over this.
@@ -111,11 +122,31 @@ export function explainName(composer: Composer, indexId: string, question: NameQ
   const inForce = compositionOrEmpty(composer, indexId, question.asOf);
   if (inForce === 'empty') return explainEmpty(composer, indexId, question);
   const { compositions, composition, before } = inForce;
-  const incumbents = latestAt(before, composition.decision - 1)?.columns ?? null;
-  const trace = ruleDecider(composer, indexId).trace(composition.decision, incumbents);
+  const selected = selectedIn(composition);
+  const incumbents = latestAt(before, selected.decision - 1)?.columns ?? null;
+  const selection = ruleDecider(composer, indexId, selected.review).trace(selected.decision, incumbents);
+  const trace = weighingTrace(composer, indexId, composition) ?? selection;
   const { decision } = trace;
   const decided = decision.kind === 'decided' ? decision : undefined;
-  return { ...holdingOf(inForce, question.column, decided), ...chainOf(trace, compositions.sm, question.column) };
+  return {
+    ...holdingOf(inForce, question.column, decided),
+    ...chainOf(selection, compositions.sm, question.column),
+    ...(trace === selection ? {} : weighedBy(trace, compositions.sm, question.column)),
+  };
+}
+
+/** The decision of the latest review that has weighted the constituents again; undefined where none has. */
+function weighingTrace(composer: Composer, indexId: string, composition: Composition): Trace | undefined {
+  const review = reviewOf(composer.document(indexId), composition.reviews?.at(-1));
+  if (review.scope === 'membership') return undefined;
+  const { columns } = asDecided(composition);
+  return ruleDecider(composer, indexId, review.id).trace(composition.decision, columns, columns);
+}
+
+/** Weighting and capping by a review of current constituents, with the datapoints that it read. */
+function weighedBy(trace: Trace, sm: SessionMarket, column: number): Partial<Chain> {
+  const { datapoints, weighting, capping } = chainOf(trace, sm, column);
+  return { datapoints, weighting, capping };
 }
 
 function compositionOrEmpty(composer: Composer, indexId: string, asOf: Day): InForce | 'empty' {
@@ -142,7 +173,12 @@ function explainEmpty(composer: Composer, indexId: string, { column, asOf }: Nam
     stayed: 1,
     decidedWeight: null,
   };
-  const days = { asOf: sm.sessions[sessionWithData(sm, asOf)]!, rebalance: date, decision: sm.sessions[decision]! };
+  const days = {
+    asOf: sm.sessions[sessionWithData(sm, asOf)]!,
+    rebalance: date,
+    decision: sm.sessions[decision]!,
+    reviews: [DEFAULT_REVIEW],
+  };
   return { ...nothing, ...days, ...chain };
 }
 
@@ -185,6 +221,7 @@ export function holdingOf(
     asOf: sm.sessions[session]!,
     rebalance: compositionDate(composition, sm.sessions, sm.sessions[session]!),
     decision: sm.sessions[composition.decision]!,
+    reviews: composition.reviews ?? [DEFAULT_REVIEW],
     stayed: decided === undefined || composition.targets ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
     decidedWeight: composition.targets ? weightIn(composition.targets, column) : null,
     weight,

@@ -22,7 +22,7 @@ import { bindPipeline } from './bound-pipeline.js';
 import { definitionsOf } from '../documents/definitions.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
 import { printExpression } from '../datapoints/expressions/print.js';
-import { rebalanceSentences } from './rebalance-sentences.js';
+import { rebalanceSentences, reviewSentences } from './rebalance-sentences.js';
 import { inheritedSentences, treatmentSentences } from './treatment-sentences.js';
 
 /**
@@ -39,6 +39,7 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
       ? [...datapointSentences(document), ...derivationSentences(document.derivation)]
       : []),
     ...(isOverlayDocument(document) ? overlaySentences(document) : rebalanceSentences(document.rebalance)),
+    ...(isRuleDocument(document) ? reviewSentences(document) : []),
     ...(isRuleDocument(document)
       ? treatmentSentences(document, adjustment)
       : inheritedSentences(adjustment, isOverlayDocument(document) ? 'index beneath' : 'parent index')),

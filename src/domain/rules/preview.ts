@@ -1,5 +1,9 @@
 import type { Composer } from '../books/compositions.js';
 import { sessionWithData } from '../books/due-rebalances.js';
+import { decideReview } from '../books/decide-review.js';
+import { knownCompositions } from '../books/known-compositions.js';
+import { reviewsDecidedOn } from '../books/rebalance-cause.js';
+import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { coveredRange } from '../calendars/covered-range.js';
 import type { Day } from '../time/days.js';
 import { requireRates } from '../market/exchange-rates.js';
@@ -33,12 +37,23 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
   const session = sessionWithData(sm, asOf);
   const decider = ruleDecider(composer, indexId);
   if (session < 0) return { resolved: null };
-  const decision = decider.decide(session, incumbentsFor(composer, decider, { indexId, session }));
+  const decision =
+    decideOther(composer, indexId, session) ??
+    decider.decide(session, incumbentsFor(composer, decider, { indexId, session }));
   if (decision.kind === 'refused')
     throw new Refusal(decision.code as Refusal['code'], decision.finding.message, { findings: [decision.finding] });
   if (decision.kind === 'decided')
     requireRates(sm, decision.columns, { currency: composer.document(indexId).currency, session });
   return { resolved: { sm, session, universe: composer.universe(indexId, session), decision } };
+}
+
+/** The decision of the first further review whose reference date a session is; undefined where there is none. */
+function decideOther(composer: Composer, indexId: string, session: number): RuleDecided | RuleUndecided | undefined {
+  const [review] = reviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
+  if (review === undefined || review.id === DEFAULT_REVIEW) return undefined;
+  const known = knownCompositions(composer, indexId)?.list ?? [];
+  const decision = decideReview(composer, { indexId, review, rebalance: { decision: session, session }, known });
+  return decision as RuleDecided | RuleUndecided; // Reviews are those of an index that has rules.
 }
 
 /** @throws Refusal CALENDAR_NOT_COVERED when the calendar covers nothing of the store's dates */
@@ -48,8 +63,8 @@ function assertCovered({ market, calendar }: SessionMarket): void {
 }
 
 /** The decider of a rule-driven document with all it can tell. @throws Refusal NOT_SUPPORTED for a derived one */
-export function ruleDecider(composer: Composer, indexId: string): RuleDecider {
-  const decider = composer.decider(indexId);
+export function ruleDecider(composer: Composer, indexId: string, review?: string): RuleDecider {
+  const decider = composer.decider(indexId, review === undefined ? {} : { review });
   if (isRuleDecider(decider)) return decider;
   throw new Refusal('NOT_SUPPORTED', `The index ${indexId} is derived by optimisation; its parent has the rules.`);
 }

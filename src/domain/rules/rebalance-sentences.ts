@@ -1,4 +1,9 @@
+import { shareText } from '../catalogue/sentence-numbers.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import type { DateRule, PhaseSpec } from '../schedule/date-rule-spec.js';
+import { closesOf } from '../schedule/phase.js';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
+import { boundRule, boundWeighting } from './bound-pipeline.js';
 
 const MONTH_NAMES = [
   'January',
@@ -24,45 +29,110 @@ const MONTHS_BY_FREQUENCY: Readonly<Record<string, readonly number[]>> = {
 
 /** When an index is rebalanced, and how its weights take effect. */
 export function rebalanceSentences(rebalance: RebalanceSpec): string[] {
-  const { frequency, roll, effective_lag, weights_as: weightsAs } = rebalance;
+  return [`It is ${whenText(rebalance)}.`, ...dateSentences(rebalance)];
+}
+
+/** What a date that is not a session means, the dates of a rebalance, and how its weights take effect. */
+function dateSentences(rebalance: RebalanceSpec): string[] {
+  const { frequency, roll, weights_as: weightsAs, pricing_date: pricing } = rebalance;
   const landing = {
     following: 'A date that is not a session moves to the next one.',
     preceding: 'A date that is not a session moves to the one before.',
     unadjusted: 'A date that is not a session stays, with the prices of the latest session before it.',
   }[roll];
-  const lag =
-    effective_lag === 0
-      ? 'Weights are decided at the close of the session on which they take effect and earn returns from the next one.'
-      : `Weights are decided ${effective_lag} ${effective_lag === 1 ? 'session' : 'sessions'} before they take effect and earn returns from the session after that.`;
+  const priced =
+    pricing === undefined ? 'the session on which they are decided' : `the pricing date, ${ruleText(pricing)}`;
   const asShares =
     weightsAs === 'shares'
-      ? 'Weights become index shares at the closes of the session on which they are decided; until the shares take effect corporate actions adjust them, and prices move their weights.'
+      ? `Weights become index shares at the closes of ${priced}; until the shares take effect corporate actions adjust them, and prices move their weights.`
       : 'Weights hold exactly at the close of the session on which they take effect, whatever prices did since they were decided.';
   return [
-    whenText(rebalance),
     ...(frequency === 'none' || frequency === 'daily' ? [] : [landing]),
-    lag,
-    ...(effective_lag === 0 ? [] : [asShares]),
+    referenceSentence(rebalance),
+    ...(rebalance.announcement ? [`It is announced on ${ruleText(rebalance.announcement)}.`] : []),
+    ...(rebalance.effective_lag === 0 && !rebalance.reference ? [] : [asShares]),
+    ...(rebalance.phase ? [phaseSentence(rebalance.phase)] : []),
   ];
 }
+
+function referenceSentence({ effective_lag: lag, reference }: RebalanceSpec): string {
+  if (reference !== undefined)
+    return `Weights are decided on data up to the reference date, ${ruleText(reference)}, and earn returns from the session after the effective date.`;
+  return lag === 0
+    ? 'Weights are decided at the close of the session on which they take effect and earn returns from the next one.'
+    : `Weights are decided ${sessionsText(lag)} before they take effect and earn returns from the session after that.`;
+}
+
+function phaseSentence(phase: PhaseSpec): string {
+  const closes = closesOf(phase);
+  const steps =
+    phase.fractions === undefined
+      ? `in ${closes} equal steps`
+      : `in steps of ${phase.fractions.map((fraction) => shareText(fraction)).join(', ')}`;
+  return `The shares held move to the new ones ${steps}, one at each close from the effective date on.`;
+}
+
+/** The date that a rule names. */
+function ruleText(rule: DateRule): string {
+  const { months_before: months = rule.rule === 'last_session' ? 1 : 0 } = rule;
+  const before =
+    months === 0 ? 'the month' : months === 1 ? 'the month before that' : `the month ${months} months before that`;
+  const ofMonth = `of ${before} of the effective date`;
+  switch (rule.rule) {
+    case 'sessions_before':
+      return `${sessionsText(rule.sessions ?? 0)} before the effective date`;
+    case 'last_session':
+      return `the last session ${ofMonth}`;
+    case 'nth_weekday':
+      return `the ${NTH_NAMES[rule.nth! - 1]} ${WEEKDAY_NAMES[rule.weekday!]} ${ofMonth}`;
+    case 'day_of_month':
+      return `day ${rule.day} ${ofMonth}`;
+    case 'weekday_before':
+      return `the last ${WEEKDAY_NAMES[rule.weekday!]} at least ${rule.weeks} ${rule.weeks === 1 ? 'week' : 'weeks'} before the effective date`;
+  }
+}
+
+const sessionsText = (count: number): string => `${count} ${count === 1 ? 'session' : 'sessions'}`;
+
+/** The further reviews of an index, and what each of them does. */
+export function reviewSentences({ reviews = [] }: Pick<IndexDocument, 'reviews'>): string[] {
+  if (reviews.length === 0) return [];
+  return [
+    ...reviews.flatMap(({ id, scope, schedule, selection, weighting }) => [
+      `By the review ${id} it is ${whenText(schedule)}: ${EFFECTS[scope]}.`,
+      ...dateSentences(schedule).map((sentence) => `Review ${id}: ${sentence}`),
+      ...(scope === 'membership' && selection
+        ? selection.map((row) => `Review ${id}, rule ${row.id}: ${boundRule(row).sentence}`)
+        : []),
+      ...(scope !== 'shares' && weighting ? [`Review ${id}: ${boundWeighting(weighting).sentence}`] : []),
+    ]),
+    'Reviews of one date run in the order membership, weights, shares.',
+  ];
+}
+
+const EFFECTS = {
+  membership: 'constituents are selected and weighted again',
+  weights: 'current constituents are weighted again',
+  shares: 'share counts and float are updated, and the factors of caps stay',
+} as const;
 
 function whenText({ frequency, months, weekday, dates, ...anchor }: RebalanceSpec): string {
   switch (frequency) {
     case 'none':
-      return 'It is composed on its base date and never rebalanced.';
+      return 'composed on its base date and never rebalanced';
     case 'daily':
-      return 'It is rebalanced on every session.';
+      return 'rebalanced on every session';
     case 'weekly':
-      return `It is rebalanced every week on ${weekday === null ? 'the last session' : WEEKDAY_NAMES[weekday]}.`;
+      return `rebalanced every week on ${weekday === null ? 'the last session' : WEEKDAY_NAMES[weekday]}`;
     case 'custom':
-      return `It is rebalanced on its base date${dates.length === 0 ? ' only' : ` and on ${dates.join(', ')}`}.`;
+      return `rebalanced on its base date${dates.length === 0 ? ' only' : ` and on ${dates.join(', ')}`}`;
     case 'monthly':
     case 'quarterly':
     case 'semi_annual':
     case 'annual': {
       const wanted = months ?? MONTHS_BY_FREQUENCY[frequency];
       const of = wanted === undefined ? 'every month' : wanted.map((month) => MONTH_NAMES[month - 1]).join(', ');
-      return `It is rebalanced (${frequency.replace('_', '-')}) on ${anchorText({ weekday, ...anchor })} of ${of}.`;
+      return `rebalanced (${frequency.replace('_', '-')}) on ${anchorText({ weekday, ...anchor })} of ${of}`;
     }
   }
 }

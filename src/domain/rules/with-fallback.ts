@@ -1,6 +1,6 @@
 import { expressionWords } from '../datapoints/expressions/sentences.js';
 import type { FieldUse } from '../datapoints/field-use.js';
-import type { RuleSpec } from '../documents/index-document.js';
+import type { RuleSpec } from '../documents/pipeline-rows.js';
 import type { Selection, SelectionClass, Verdict } from './selection-class.js';
 
 /** A rule that takes other parameters, in order, while it keeps too few securities. */

@@ -8,7 +8,7 @@ import { indexDates, type IndexSchedule } from './index-schedule.js';
 /** What can happen on a day, in the order of a day. */
 export const EVENT_KINDS = {
   holiday: 'a weekday on which the exchange is closed',
-  announcement: 'the session on which a composition is decided, with an effective lag',
+  announcement: 'the session on which a composition is announced, where that is before it takes effect',
   effective: 'the date on which a rebalance takes effect, at its close',
   expiry: 'the third Friday of March, June, September and December, or the session before it: index futures expire',
 } as const;
@@ -34,9 +34,9 @@ export interface RebalanceEvent {
 
 /** Announcements and effective dates of an index in a window, ascending. */
 export function rebalanceEvents({ from, to }: EventWindow, schedule: IndexSchedule): RebalanceEvent[] {
-  const events = indexDates(schedule).flatMap(({ date, decision, isAnnounced, ...why }): RebalanceEvent[] => [
+  const events = indexDates(schedule).flatMap(({ date, announcement, isAnnounced, ...why }): RebalanceEvent[] => [
     // What is announced in the window may take effect behind it.
-    ...(isAnnounced ? [{ day: decision, kind: 'announcement' as const, effective: date, ...why }] : []),
+    ...(isAnnounced ? [{ day: announcement, kind: 'announcement' as const, effective: date, ...why }] : []),
     { day: date, kind: 'effective', effective: date, ...why },
   ]);
   const found = events.filter(({ day }) => day >= from && day <= to);

@@ -3,6 +3,8 @@ import type { LimitRuleName } from '../compliance/rules.js';
 import type { RebalanceCause } from './rebalance-causes.js';
 import type { Day } from '../time/days.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { closesOf } from './phase.js';
 import { rebalanceDates } from './schedule.js';
 
 /** A rebalance that a breach called for. */
@@ -24,6 +26,8 @@ export function announcedOn(called: readonly CalledRebalance[], day: Day): Calle
 export interface Cadence {
   readonly rebalance: RebalanceSpec;
   readonly calendar: Calendar;
+  /** Whether it is that of a review beside the rebalance of a document: the base rebalance is none of it. */
+  readonly isFurther?: boolean;
 }
 
 /** What an index is rebalanced by. */
@@ -36,11 +40,11 @@ export interface IndexSchedule {
   readonly called: readonly CalledRebalance[];
 }
 
-/** An effective date of an index, and the session its composition is decided on. */
+/** An effective date of an index, and the session its composition is announced on. */
 export interface IndexDate {
   readonly date: Day;
-  readonly decision: Day;
-  /** Whether it is announced: not where it is decided on its own session, or joins the date before it. */
+  readonly announcement: Day;
+  /** Whether it is announced: not on its own session, where it joins the date before it, or continues a phase. */
   readonly isAnnounced: boolean;
   readonly cause: RebalanceCause;
   /** The rule whose breach it is; null for others. */
@@ -49,17 +53,23 @@ export interface IndexDate {
   readonly calendar: string;
 }
 
-/** The effective dates of an index up to the end of its calendars, ascending; each decision of a date once. */
+/** The effective dates of an index up to the end of its calendars, ascending; each announcement of a date once. */
 export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexDate[] {
-  const dates = cadences.flatMap(({ rebalance, calendar }) => {
+  const dates = cadences.flatMap(({ rebalance, calendar, isFurther = false }) => {
     const { code, coverage } = calendar;
     const scheduled = { cause: 'schedule', rule: null, calendar: code } as const;
-    return rebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to }).flatMap(
-      ({ date, decision, session, also = [] }): IndexDate[] => [
-        { date, decision, isAnnounced: decision < session, ...scheduled },
-        ...also.map((day) => ({ date: day, decision, isAnnounced: false, ...scheduled })),
-      ],
-    );
+    const base = calendar.sessions[firstAtLeast(calendar.sessions, baseDay)] ?? baseDay;
+    return rebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to })
+      .filter(({ session }) => !isFurther || session > base)
+      .flatMap(({ date, decision, announcement = decision, session, also = [] }): IndexDate[] => [
+        { date, announcement, isAnnounced: announcement < session, ...scheduled },
+        ...[...also, ...(session <= base ? [] : phaseCloses(rebalance, session, calendar))].map((day) => ({
+          date: day,
+          announcement,
+          isAnnounced: false,
+          ...scheduled,
+        })),
+      ]);
   });
   const [first] = cadences;
   if (first !== undefined)
@@ -67,7 +77,7 @@ export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexD
       if (effective > baseDay)
         dates.push({
           date: effective,
-          decision,
+          announcement: decision,
           isAnnounced: decision < effective,
           cause: 'breach',
           rule,
@@ -76,8 +86,14 @@ export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexD
   if (cadences.length === 1 && called.length === 0) return dates;
   const once = new Map<string, IndexDate>();
   for (const each of dates) {
-    const key = `${each.date} ${each.decision}`;
+    const key = `${each.date} ${each.announcement}`;
     if (!once.has(key)) once.set(key, each);
   }
-  return [...once.values()].toSorted((a, b) => a.date - b.date || a.decision - b.decision);
+  return [...once.values()].toSorted((a, b) => a.date - b.date || a.announcement - b.announcement);
+}
+
+/** Closes after the first one of a rebalance that is spread over several; none of the base rebalance. */
+function phaseCloses({ phase }: RebalanceSpec, session: Day, { sessions }: Calendar): readonly Day[] {
+  const at = lastAtMost(sessions, session);
+  return [...sessions.subarray(at + 1, at + closesOf(phase))];
 }

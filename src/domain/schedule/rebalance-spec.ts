@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { IsoDate } from '../schema/shape.js';
+import { DateRule, PhaseSpec } from './date-rule-spec.js';
 
 /** Frequencies whose periods are cut by months and that read an anchor. */
 export const ANCHORED = ['monthly', 'quarterly', 'semi_annual', 'annual'] as const;
@@ -75,7 +76,23 @@ export const RebalanceSpec = z
       .meta({ label: 'Notice', help: 'From the decision to the effective date.', unit: 'sessions' }),
     weights_as: z.enum(['shares', 'weights']).default('shares').meta({
       label: 'Weights as',
-      help: 'Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights).',
+      help: 'Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights).',
+    }),
+    reference: DateRule.optional().meta({
+      label: 'Reference date',
+      help: 'Selection and weighting read data up to this date. Default: as many sessions before the effective date as the notice.',
+    }),
+    announcement: DateRule.optional().meta({
+      label: 'Announcement',
+      help: 'On or after the reference date and before the effective date. Default: the reference date.',
+    }),
+    pricing_date: DateRule.optional().meta({
+      label: 'Pricing date',
+      help: 'Closes of this date turn target weights into index shares. Default: the reference date.',
+    }),
+    phase: PhaseSpec.optional().meta({
+      label: 'Phase',
+      help: 'Spreads the rebalance over several closes from the effective date on. Default: one close.',
     }),
     dates: z
       .array(IsoDate)

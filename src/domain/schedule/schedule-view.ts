@@ -12,8 +12,8 @@ export interface ScheduleAround {
   readonly lookaheadEnd: Day;
 }
 
-/** A date of the schedule, and the session its composition is decided on. */
-export type ScheduleDate = Pick<IndexDate, 'date' | 'decision'>;
+/** A date of the schedule, and the session its composition is announced on. */
+export type ScheduleDate = Pick<IndexDate, 'date' | 'announcement'>;
 
 export interface ScheduleAroundQuery {
   readonly schedule: IndexSchedule;
@@ -40,7 +40,7 @@ export function scheduleAround({ schedule, asOf, limit }: ScheduleAroundQuery): 
   };
 }
 
-/** Of the decisions of one date the first. */
+/** Of the announcements of one date the first. */
 function onceADate(dates: readonly IndexDate[]): readonly IndexDate[] {
   return dates.filter(({ date }, at) => dates[at - 1]?.date !== date);
 }

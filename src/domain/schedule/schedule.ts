@@ -2,6 +2,7 @@ import type { Calendar } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
 import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { reviewPositions, type DateRules, type Effective } from './review-dates.js';
 import { scheduledDays } from './scheduled-days.js';
 
 /** One rebalance of an index, on the three days that matter to it. */
@@ -13,8 +14,12 @@ export interface RebalanceDate {
    * before it.
    */
   readonly session: Day;
-  /** The session the composition is decided on: `effective_lag` sessions before `session`. */
+  /** The reference date: the session whose data the composition is decided from, at the latest `session`. */
   readonly decision: Day;
+  /** The session it is announced on; absent where that is the decision. */
+  readonly announcement?: Day;
+  /** The session whose closes turn weights into index shares; absent where that is the decision. */
+  readonly pricing?: Day;
   /**
    * Later dates of an unadjusted schedule that come to the same session: the rebalance is carried out once for all of
    * them.
@@ -48,11 +53,39 @@ export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: Sched
       {
         date,
         session,
-        decision: sessions[position - rebalance.effective_lag] ?? session,
+        ...reviewDays(rebalance, { date, position }, calendar),
         ...(also.length > 0 ? { also } : {}),
       },
     ];
   });
+}
+
+/** Decision, announcement and pricing of a rebalance on a session, in order and none after it. */
+export function reviewDays(
+  rules: DateRules,
+  effective: Effective,
+  calendar: Calendar,
+): Pick<RebalanceDate, 'decision' | 'announcement' | 'pricing'> {
+  const { sessions } = calendar;
+  const { position } = effective;
+  const { reference, announcement, pricing } = reviewPositions(rules, effective, calendar);
+  const decided = Math.min(reference ?? position, position);
+  const within = (at = decided): Day => sessions[Math.max(decided, Math.min(at, position))]!;
+  return {
+    decision: sessions[decided]!,
+    ...(rules.announcement === undefined ? {} : { announcement: within(announcement) }),
+    ...(rules.pricing_date === undefined ? {} : { pricing: within(pricing) }),
+  };
+}
+
+/** Effective dates of a cadence on the whole calendar with their positions, the base rebalance first. */
+export function effectiveDates({
+  rebalance,
+  calendar,
+  baseDay,
+}: Pick<ScheduleQuery, 'rebalance' | 'calendar' | 'baseDay'>): readonly Effective[] {
+  const base = firstAtLeast(calendar.sessions, baseDay);
+  return base === calendar.sessions.length ? [] : landingsOf(rebalance, calendar, base);
 }
 
 /** Schedules that are kept of a calendar: a weekly one takes half a megabyte. */

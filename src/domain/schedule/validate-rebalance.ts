@@ -1,4 +1,6 @@
 import { unreadParameters } from '../catalogue/unread-parameters.js';
+import { DateRule, RULE_PARAMETERS, type PhaseSpec } from './date-rule-spec.js';
+import { FRACTIONS_TOLERANCE } from './phase.js';
 import { ANCHORED, RebalanceSpec } from './rebalance-spec.js';
 import type { Finding } from '../refusals/findings.js';
 import { pathText } from '../schema/shape.js';
@@ -21,7 +23,52 @@ const PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 
  */
 export function validateRebalance(rebalance: RebalanceSpec, path: string): Finding[] {
   if (rebalance.frequency !== 'custom' && rebalance.dates.length > 0) return [unreadDates(path, rebalance.frequency)];
-  return [...lacking(rebalance, path), ...unreadParameters(RebalanceSpec, rebalance, path)];
+  return [
+    ...lacking(rebalance, path),
+    ...unreadParameters(RebalanceSpec, rebalance, path),
+    ...dateRules(rebalance).flatMap(([name, rule]) => ruleFindings(rule, pathText(path, [name]))),
+    ...unreadNotice(rebalance, path),
+    ...(rebalance.phase === undefined ? [] : fractionFindings(rebalance.phase, pathText(path, ['phase']))),
+  ];
+}
+
+/** Members of a cadence that name a date by a rule. */
+const DATED = ['reference', 'announcement', 'pricing_date'] as const;
+
+function dateRules(rebalance: RebalanceSpec): [(typeof DATED)[number], DateRule][] {
+  return DATED.flatMap((name): [(typeof DATED)[number], DateRule][] => {
+    const { [name]: rule } = rebalance;
+    return rule === undefined ? [] : [[name, rule]];
+  });
+}
+
+function ruleFindings(rule: DateRule, path: string): Finding[] {
+  const absent = RULE_PARAMETERS[rule.rule].filter((name) => rule[name] === undefined);
+  return [
+    ...absent.map((name) => missing(path, name, `The rule ${rule.rule}`)),
+    ...unreadParameters(DateRule, rule, path).filter(({ value }) => value !== undefined),
+  ];
+}
+
+/** A notice in sessions beside a reference date. */
+function unreadNotice({ effective_lag: lag, reference }: RebalanceSpec, path: string): Finding[] {
+  if (reference === undefined || lag === 0) return [];
+  const field = pathText(path, ['effective_lag']);
+  const message = `${field} has no effect beside ${pathText(path, ['reference'])}, which names the reference date.`;
+  return [{ severity: 'warning', code: 'NO_EFFECT', message, path: field, value: lag }];
+}
+
+function fractionFindings({ sessions, fractions }: PhaseSpec, path: string): Finding[] {
+  const given = [sessions, fractions].filter((value) => value !== undefined).length;
+  if (given !== 1) {
+    const message = `${path} has either sessions or fractions; ${given === 0 ? 'neither' : 'both'} is given.`;
+    return [{ severity: 'error', code: 'MISSING_PARAMETER', message, path }];
+  }
+  const sum = (fractions ?? [1]).reduce((total, fraction) => total + fraction, 0);
+  if (Math.abs(sum - 1) <= FRACTIONS_TOLERANCE) return [];
+  const field = pathText(path, ['fractions']);
+  const message = `The increments of ${field} sum to ${sum}; they must sum to 1.`;
+  return [{ severity: 'error', code: 'WEIGHTS_NOT_ONE', message, path: field, value: sum }];
 }
 
 function lacking(rebalance: RebalanceSpec, path: string): Finding[] {

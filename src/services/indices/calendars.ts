@@ -2,6 +2,7 @@ import type { CalendarList, ScheduleQuery, ScheduleView } from '#contract/calend
 import type { CalendarOption, Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { scheduleAround, type ScheduleDate } from '#domain/schedule/schedule-view.js';
 import type { StoredSchedule } from './index-schedules.js';
 
@@ -43,7 +44,7 @@ export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsD
       const asOf = asOfDay(query) ?? today();
       const schedule = await scheduleOf(indexId);
       const { recent, upcoming, lookaheadEnd } = scheduleAround({ schedule, asOf, limit: query.limit });
-      const hasLag = schedule.cadences.some(({ rebalance }) => rebalance.effective_lag > 0);
+      const hasLag = schedule.cadences.some(({ rebalance }) => isNoticed(rebalance));
       return {
         index_id: indexId,
         as_of: formatDay(asOf),
@@ -56,6 +57,11 @@ export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsD
       };
     },
   };
+}
+
+/** Whether a cadence announces its rebalances before they take effect. */
+function isNoticed({ effective_lag: lag, reference, announcement }: RebalanceSpec): boolean {
+  return lag > 0 || reference !== undefined || announcement !== undefined;
 }
 
 /** A definition that is gone or cannot be read has no schedule. */
@@ -87,5 +93,5 @@ function asOfDay({ asof, as_of }: ScheduleQuery): Day | undefined {
 /** By effective date, ascending. */
 function announcementsOf(dates: readonly ScheduleDate[]): Record<string, string> {
   const ascending = dates.toSorted((a, b) => a.date - b.date);
-  return Object.fromEntries(ascending.map(({ date, decision }) => [formatDay(date), formatDay(decision)]));
+  return Object.fromEntries(ascending.map(({ date, announcement }) => [formatDay(date), formatDay(announcement)]));
 }

@@ -64,7 +64,12 @@ export function createDatapointQuestions({
       pipeline: { weighting: WEIGHTING_CLASSES[0]!.example },
     };
     return storedIndices(documents).answer((indexOf) => {
-      const { document, findings } = validateIndex(body, { calendars: calendars.list(), indexOf, market });
+      const { document, findings } = validateIndex(body, {
+        calendars: calendars.list(),
+        calendarOf: calendars.get,
+        indexOf,
+        market,
+      });
       const read = readAsked(request, document === undefined ? new Map() : definitionsOf(document), market);
       const called = calledIndices(read.tree, 'expression');
       const references = called.flatMap(({ id }) => referenceFindings(id, TERMS, 'expression', indexOf));

@@ -112,7 +112,7 @@ export function createIndexQuestions({
     body: Body,
   ): Promise<{ readonly document: IndexDocument; readonly findings: readonly Finding[] }> {
     const { document, findings } = await storedIndices(documents).answer((indexOf) =>
-      validateIndex(body, { calendars: calendars.list(), indexOf }),
+      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf }),
     );
     if (document === undefined) throw refuseWithFindings('index document', findings);
     return { document: await withWatchlist(documents, document), findings };

@@ -2,6 +2,8 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { breachRuleOf } from '#domain/compliance/breach-watch.js';
 import { dayFrom } from '#domain/time/days.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '#domain/documents/index-document.js';
+import { reviewsOf } from '#domain/documents/reviews.js';
+import { DEFAULT_REVIEW } from '#domain/schedule/review-scopes.js';
 import type { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Cadence, CalledRebalance, IndexSchedule } from '#domain/schedule/index-schedule.js';
@@ -54,7 +56,8 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
       passed.add(index.id);
       if (index.base_date > base) base = index.base_date;
       if (!isOverlayDocument(index)) {
-        cadences.push(cadenceOf(index, index.rebalance));
+        for (const { id, document: reviewed } of reviewsOf(index))
+          cadences.push({ ...cadenceOf(index, reviewed.rebalance), isFurther: id !== DEFAULT_REVIEW });
         called.push(...(await calledOf(index, document.id)));
         return;
       }

@@ -76,7 +76,7 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     const replaces = typeof id === 'string' ? await findIndex(reader, id) : undefined;
     const market = markets.current()?.market;
     const { document, findings } = await storedIndices(reader).answer((indexOf) =>
-      validateIndex(body, { calendars: calendars.list(), indexOf, replaces, market }),
+      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf, replaces, market }),
     );
     const unknown =
       document === undefined

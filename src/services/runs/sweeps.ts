@@ -71,7 +71,7 @@ export function createSweeps({
   const checkWith =
     (indexOf: IndexLookup): DocumentCheck =>
     (body) =>
-      validateIndex(body, { calendars: calendars.list(), indexOf });
+      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf });
 
   async function baseOf({ index_id: indexId, document: body, request, strategy }: SweepRequest): Promise<SweepBase> {
     if (indexId !== null) {

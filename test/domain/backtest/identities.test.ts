@@ -217,13 +217,16 @@ describe('on random markets with every kind of corporate action', () => {
   });
 
   test('the divisor starts at 1 and changes only when money enters or leaves without a price move', () => {
-    onRuns(({ index: { book } }) => {
+    onRuns(({ index: { book, compositions } }) => {
       const { sm, divisor, from } = book;
       expect(divisor[0]).toBe(1);
       const moving = new Set(
         book.events.filter(({ conversions, exits }) => conversions.length + exits.length > 0).map(({ at }) => at),
       );
       const cashTypes = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL', 'RIGHTS_ISSUE']);
+      // One share of each constituent: a split changes the divisor.
+      if (compositions.document.pipeline?.weighting.type === 'PriceWeight')
+        for (const type of ['SPLIT', 'STOCK_DIVIDEND']) cashTypes.add(type);
       for (const { session, action } of sm.actions.all) if (cashTypes.has(action.type)) moving.add(session - from);
       for (let t = 1; t < book.length; t++) if (!moving.has(t)) expect(divisor[t]).toBe(divisor[t - 1]);
     });

@@ -11,6 +11,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { weekdayCalendars } from './market-builder.js';
 import { HOLIDAYS, OTHER_HOLIDAYS } from './random-market.js';
+import { randomDates, randomReviews } from './random-reviews.js';
 import { plainDecider, SIGNED_DECIDERS } from './test-deciders.js';
 
 export const CALENDARS = weekdayCalendars({
@@ -28,7 +29,9 @@ export const randomDocument = fc
       roll: fc.constantFrom('following', 'preceding', 'unadjusted'),
       effective_lag: fc.constantFrom(0, 0, 1, 3),
       weights_as: fc.constantFrom('shares', 'weights'),
+      ...randomDates,
     }),
+    reviews: randomReviews,
     treatment: fc.record({
       dividends: fc.constantFrom('price', 'total', 'net'),
       withholding_tax: fc.constantFrom(0, 0.15),
@@ -47,13 +50,14 @@ export const randomDocument = fc
     }),
     rounded: fc.constantFrom({}, {}, { rounding: { divisor: 4 } }),
   })
-  .map(({ rebalance, rounded, ...pipeline }) =>
+  .map(({ rebalance, reviews, rounded, ...pipeline }) =>
     IndexDocument.parse({
       id: 'X',
       name: 'X',
       calendar: 'MAIN',
       base_date: '2023-12-27',
       rebalance,
+      ...(reviews === undefined ? {} : { reviews }),
       pipeline,
       ...rounded,
     }),

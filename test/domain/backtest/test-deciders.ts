@@ -10,8 +10,8 @@ import { applyCaps } from '#domain/rules/capping.js';
 export const plainDecider: DeciderFactory = (document: IndexDocument, composer: Composer) => {
   const sm = composer.market(document.id);
   return {
-    decide(session): Decision {
-      const columns = composer.universe(document.id, session);
+    decide(session, _incumbents, _outgoing, among): Decision {
+      const columns = among ?? composer.universe(document.id, session);
       if (columns.length === 0) return nothing;
       const shares = sm.market.fields.get('SHARES_OUTSTANDING');
       const byValue = document.pipeline?.weighting.type === 'MarketCapWeight' && shares !== undefined;

@@ -25,7 +25,7 @@ describe('the fields of a definition', () => {
     });
     const derivation = DerivationPayload.parse({ source_index_id: 'P' });
     const { universe, events, rebalance, pipeline } = stored;
-    const parts = { index: stored, universe, events, rebalance, derivation, ...pipeline };
+    const parts = { index: stored, universe, events, rebalance, reviews: stored, derivation, ...pipeline };
     for (const [part, specs] of Object.entries(fields) as [keyof typeof fields, readonly ParameterSpec[]][])
       for (const { name, required, default: otherwise = null } of specs.filter((spec) => !spec.required))
         expect([part, name, required, (parts[part] as Record<string, unknown>)[name] ?? null]).toEqual([

@@ -21,10 +21,11 @@ export interface IndexCase extends Omit<MarketSketch, 'dates'> {
   readonly treatment?: object;
   readonly rebalance?: object;
   readonly weighting?: object;
+  readonly selection?: readonly object[];
+  readonly reviews?: readonly object[];
   readonly universe?: readonly string[];
   readonly currency?: string;
   readonly events?: object;
-  readonly selection?: readonly object[];
   readonly request?: RunRequest;
   /** Other members of the document. */
   readonly document?: object;
@@ -37,10 +38,11 @@ export function runIndexCase({
   treatment = {},
   rebalance = { frequency: 'none' },
   weighting = { type: 'EqualWeight' },
+  selection = [],
+  reviews,
   universe,
   currency = 'USD',
   events,
-  selection = [],
   request = {},
   document: others = {},
   market,
@@ -60,6 +62,7 @@ export function runIndexCase({
       identifiers: universe ?? Object.keys(sketch.close).filter((name) => !/^[A-Z]{6}$/.test(name)),
     },
     pipeline: { selection, treatment, weighting },
+    ...(reviews === undefined ? {} : { reviews }),
     ...(events === undefined ? {} : { events }),
     ...others,
   });

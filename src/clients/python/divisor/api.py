@@ -104,6 +104,10 @@ class Operations:
         """
         return cast("c.JobStatus", self._transport.json("DELETE", f"/jobs/{word(job_id)}", if_match=if_match))
 
+    def retry_jobs(self, body: Optional[c.JobRetryRequest] = None) -> c.JobRetries:
+        """Queues failed jobs anew."""
+        return cast("c.JobRetries", self._transport.json("POST", "/jobs/retry", body=body))
+
     def follow_job(self, job_id: str) -> Iterator[Event]:
         """Status of a job as server-sent events.
 
@@ -130,7 +134,7 @@ class Operations:
         :param from_: First day; today (UTC) unless given.
         :param to: Last day; 366 days after the first unless given, at most ten years.
         :param index_ids: Indices; every one unless given.
-        :param kinds: Kinds of events; every one unless given. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is decided, with an effective lag; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
+        :param kinds: Kinds of events; every one unless given. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
         :param format: Instead of `Accept`.
         """
         return cast("c.EventsView", self._transport.json("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}))
@@ -142,7 +146,7 @@ class Operations:
         :param from_: First day; today (UTC) unless given.
         :param to: Last day; 366 days after the first unless given, at most ten years.
         :param index_ids: Indices; every one unless given.
-        :param kinds: Kinds of events; every one unless given. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is decided, with an effective lag; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
+        :param kinds: Kinds of events; every one unless given. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}, accept=media)

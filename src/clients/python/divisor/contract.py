@@ -2154,6 +2154,26 @@ class DatasetCoverage(t.TypedDict):
     source: t.Optional[str]
 
 
+class _DateRule(t.TypedDict):
+    #: A number of sessions before the effective date; the last session, a weekday or a day of its month or an earlier one; or the last such weekday some weeks before it. A day that is not a session moves to the session before it.
+    rule: t.Literal["sessions_before", "last_session", "nth_weekday", "day_of_month", "weekday_before"]
+
+
+class DateRule(_DateRule, total=False):
+    #: Before the effective date.
+    sessions: int
+    #: Months before that of the effective date. Default: 1 for last_session, else 0.
+    months_before: int
+    #: Of the month, from 1; 5 is the last.
+    nth: int
+    #: 0 Monday to 4 Friday.
+    weekday: int
+    #: Clipped to its end.
+    day: int
+    #: At least this many before the effective date.
+    weeks: int
+
+
 class DaysToTrade(t.TypedDict):
     """Over the names traded, all accounts together; quantiles of type 7."""
 
@@ -2205,6 +2225,8 @@ class DefinitionFields(t.TypedDict):
     universe: t.Sequence[ParameterSpec]
     #: Of `rebalance`.
     rebalance: t.Sequence[ParameterSpec]
+    #: The list `reviews` of the document.
+    reviews: t.Sequence[ParameterSpec]
     #: Of `pipeline.treatment`.
     treatment: t.Sequence[ParameterSpec]
     #: Of `pipeline.weighting`, beside the parameters of its class.
@@ -2555,7 +2577,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -4260,6 +4282,8 @@ class IndexDocument(_IndexDocument, total=False):
     base_market_value: float
     #: Where selection begins.
     universe: UniverseSpec
+    #: Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.
+    reviews: t.Sequence[ReviewSpec]
     #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNode]]
     #: Decimals of levels, divisor, index shares and weights, a half away from zero.
@@ -4302,6 +4326,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     universe: UniverseSpecInput
     #: Schedule of the rebalances.
     rebalance: RebalanceSpecInput
+    #: Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.
+    reviews: t.Sequence[ReviewSpecInput]
     #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNodeInput]]
     #: Decimals of levels, divisor, index shares and weights, a half away from zero.
@@ -4327,7 +4353,7 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
 class IndexEvent(t.TypedDict):
     #: The date.
     date: str
-    #: `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is decided, with an effective lag; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire
+    #: `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire
     kind: t.Literal["holiday", "announcement", "effective", "expiry"]
     #: Null for an event of an exchange.
     index_id: t.Optional[str]
@@ -4398,6 +4424,8 @@ class _IndexExplanation(t.TypedDict):
     rebalance_date: str
     #: Session whose data decided it.
     decision_date: str
+    #: Reviews that decided it, in their order; `rebalance` is that of the document itself.
+    reviews: t.Sequence[str]
     #: Whether the name could be selected on the decision date.
     in_universe: bool
     #: Whether the index holds the name at the close of as_of: names leave, and come, between rebalances too.
@@ -4556,9 +4584,9 @@ class JobAttempt(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Its end; null while it runs.
     ended_at: t.Optional[str]
-    #: `crashed`: its thread or process ended, or was silent for too long, which three attempts may; `released`: given back unharmed, any number of times; null while it runs.
-    end: t.Optional[t.Literal["succeeded", "failed", "cancelled", "crashed", "released"]]
-    #: Why it crashed, was released or failed.
+    #: `crashed`: its thread ended; `lost`: its process ended, was silent for too long or was cut off; `released`: given back unharmed; each as often as the setting job-retries says; null while it runs.
+    end: t.Optional[t.Literal["succeeded", "failed", "cancelled", "crashed", "lost", "released"]]
+    #: Why it crashed, was lost, released or failed.
     reason: t.Optional[str]
 
 
@@ -4586,6 +4614,33 @@ class JobCollection(t.TypedDict):
     skipped: int
     #: The same documents by cause.
     skipped_causes: SkippedCauses
+
+
+class JobRetriesRefused(t.TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    #: Stable code to branch on.
+    code: str
+    #: A sentence for people.
+    message: str
+
+
+class JobRetries(t.TypedDict):
+    #: Jobs that were queued anew, the newest first.
+    retried: t.Sequence[str]
+    #: Failed jobs that were not, with the reason.
+    refused: t.Sequence[JobRetriesRefused]
+    #: False where more failed jobs match than the limit.
+    is_complete: bool
+
+
+class JobRetryRequest(t.TypedDict, total=False):
+    #: Kinds of job. Default: all kinds.
+    kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]]
+    #: Only jobs that failed at this time or later, with offset. Default: no limit.
+    since: str
+    #: Maximum number of jobs, the newest first.
+    limit: int
 
 
 class JobStatus(t.TypedDict):
@@ -4845,6 +4900,8 @@ class Limits(t.TypedDict):
     MAX_ADDRESS_CONNECTIONS: float
     #: Exports that are read at once: each holds 4 MiB.
     MAX_OPEN_EXPORTS: float
+    #: Time until a request without an upload is answered or refused: its longest wait, a computation and half a minute.
+    MAX_REQUEST_SECONDS: float
     #: Wall time of a computation that is answered at once (previews, what-if).
     MAX_QUERY_SECONDS: float
     #: Sessions of a simulated path: ten years.
@@ -6242,6 +6299,13 @@ class PhaseInInput(t.TypedDict):
     steps: int
 
 
+class PhaseSpec(t.TypedDict, total=False):
+    #: Number of closes with equal increments. Unit: sessions.
+    sessions: int
+    #: Increment of each close, summing to 1; instead of a number of closes.
+    fractions: t.Sequence[float]
+
+
 class _PipelineBody(t.TypedDict):
     #: How survivors are weighted.
     weighting: t.Union[EqualWeightWeighting, MarketCapWeightWeighting, PriceWeightWeighting, FieldWeightWeighting, FixedWeightWeighting, RankWeightWeighting, InverseVolatilityWeightWeighting, EqualRiskWeightWeighting, MinimumVarianceWeightWeighting, TiltWeightWeighting, GroupWeightWeighting, HierarchicalRiskParityWeightWeighting]
@@ -6840,6 +6904,10 @@ class RebalanceRow(t.TypedDict):
     date: str
     #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
+    #: Review that decided it, the first where several ran on the date; null where the run does not store it.
+    review: t.Optional[str]
+    #: Fraction of the rebalance that is done after this close; null where the run does not store it.
+    phase: t.Optional[float]
     #: Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.
     schedule_dates: t.Sequence[str]
     #: Names traded at the price of an earlier session.
@@ -6887,10 +6955,18 @@ class RebalanceSnapshot(t.TypedDict):
     stale_fills: t.Sequence[StaleFillPayload]
     #: When the composition was published, if earlier than date.
     announced: t.Optional[str]
-    #: Weights decided on reference_date; null where they are the weights, and in runs stored before they were recorded.
+    #: Weights decided from data up to reference_date; null where they are the weights, and in runs stored before they were recorded.
     target_weights: t.Optional[t.Mapping[str, float]]
-    #: Date whose closes turned target weights into index shares; null in runs stored before it was recorded.
+    #: Selection and weighting read data up to this date; null in runs stored before it was recorded.
     reference_date: t.Optional[str]
+    #: Date whose closes turned target weights into index shares; null in runs stored before it was recorded.
+    pricing_date: t.Optional[str]
+    #: Review that decided it, the first where several ran on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded.
+    review: t.Optional[str]
+    #: Every review that ran on the date, in order; null in runs stored before they were recorded.
+    reviews: t.Optional[t.Sequence[str]]
+    #: Fraction of the rebalance that is done after this close: 1 of a rebalance that takes effect at once; null in runs stored before it was recorded.
+    phase: t.Optional[float]
     #: Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs.
     index_shares: t.Optional[t.Mapping[str, float]]
     #: Index shares over float-adjusted shares; null for a security without a share count.
@@ -6899,7 +6975,7 @@ class RebalanceSnapshot(t.TypedDict):
     cause: t.Optional[t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]]
 
 
-class RebalanceSpec(t.TypedDict):
+class _RebalanceSpec(t.TypedDict):
     #: How often the index is rebalanced.
     frequency: t.Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
     #: Day inside each period.
@@ -6916,10 +6992,21 @@ class RebalanceSpec(t.TypedDict):
     roll: t.Literal["following", "preceding", "unadjusted"]
     #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
-    #: Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights).
+    #: Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights).
     weights_as: t.Literal["shares", "weights"]
     #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[str]
+
+
+class RebalanceSpec(_RebalanceSpec, total=False):
+    #: Selection and weighting read data up to this date. Default: as many sessions before the effective date as the notice.
+    reference: DateRule
+    #: On or after the reference date and before the effective date. Default: the reference date.
+    announcement: DateRule
+    #: Closes of this date turn target weights into index shares. Default: the reference date.
+    pricing_date: DateRule
+    #: Spreads the rebalance over several closes from the effective date on. Default: one close.
+    phase: PhaseSpec
 
 
 class RebalanceSpecInput(t.TypedDict, total=False):
@@ -6939,8 +7026,16 @@ class RebalanceSpecInput(t.TypedDict, total=False):
     roll: t.Literal["following", "preceding", "unadjusted"]
     #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
-    #: Target weights become index shares at the closes of the decision and drift until the effective date (shares), or hold exactly at the effective close (weights).
+    #: Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights).
     weights_as: t.Literal["shares", "weights"]
+    #: Selection and weighting read data up to this date. Default: as many sessions before the effective date as the notice.
+    reference: DateRule
+    #: On or after the reference date and before the effective date. Default: the reference date.
+    announcement: DateRule
+    #: Closes of this date turn target weights into index shares. Default: the reference date.
+    pricing_date: DateRule
+    #: Spreads the rebalance over several closes from the effective date on. Default: one close.
+    phase: PhaseSpec
     #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[Date]
 
@@ -6958,6 +7053,10 @@ class RebalanceView(t.TypedDict):
     date: str
     #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
+    #: Review that decided it, the first where several ran on the date; null where the run does not store it.
+    review: t.Optional[str]
+    #: Fraction of the rebalance that is done after this close; null where the run does not store it.
+    phase: t.Optional[float]
     #: Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.
     schedule_dates: t.Sequence[str]
     #: Names traded at the price of an earlier session.
@@ -7635,6 +7734,38 @@ class ReturnsUncertaintyInput(_ReturnsUncertaintyInput, total=False):
     sessions: t.Optional[int]
 
 
+class _ReviewSpec(t.TypedDict):
+    #: Snapshots name it; `rebalance` is the one of the document itself.
+    id: str
+    #: As `rebalance` of the document.
+    schedule: RebalanceSpec
+    #: Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares).
+    scope: t.Literal["membership", "weights", "shares"]
+
+
+class ReviewSpec(_ReviewSpec, total=False):
+    #: Default: that of the pipeline.
+    selection: t.Sequence[RuleSpec]
+    #: Default: that of the pipeline.
+    weighting: WeightingSpec
+
+
+class _ReviewSpecInput(t.TypedDict):
+    #: Snapshots name it; `rebalance` is the one of the document itself.
+    id: str
+    #: Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares).
+    scope: t.Literal["membership", "weights", "shares"]
+
+
+class ReviewSpecInput(_ReviewSpecInput, total=False):
+    #: As `rebalance` of the document.
+    schedule: RebalanceSpecInput
+    #: Default: that of the pipeline.
+    selection: t.Sequence[RuleSpecInput]
+    #: Default: that of the pipeline.
+    weighting: WeightingSpecInput
+
+
 class _RiskControlOverlay(t.TypedDict):
     type: t.Literal["risk_control"]
     #: Volatility a year, as a fraction.
@@ -8215,6 +8346,20 @@ class _RuleSpec(t.TypedDict):
 
 
 class RuleSpec(_RuleSpec, total=False):
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
+
+
+class _RuleSpecInput(t.TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    #: Rule class; see /indices/rule-types.
+    type: str
+
+
+class RuleSpecInput(_RuleSpecInput, total=False):
+    #: Arguments of the class, by name.
+    params: t.Mapping[str, t.Any]
     #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
@@ -10350,6 +10495,28 @@ class WeightingSpec(_WeightingSpec, total=False):
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseIn
+
+
+class _WeightingSpecInput(t.TypedDict):
+    #: Weighting class; see /indices/rule-types.
+    type: str
+
+
+class WeightingSpecInput(_WeightingSpecInput, total=False):
+    #: Arguments of the class, by name.
+    params: t.Mapping[str, t.Any]
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
+    #: Least weight of a name; none unless given. Unit: fraction.
+    floor: t.Optional[float]
+    #: Largest weights of groups.
+    group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class _WeightsView(t.TypedDict):

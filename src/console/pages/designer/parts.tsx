@@ -135,9 +135,11 @@ export function Changes() {
 }
 
 export function Schedule() {
+  const { types, draft } = useWorkshop();
   return (
     <Part title="Rebalance">
-      <Fields fields={useWorkshop().types.fields.rebalance} within={['rebalance']} />
+      <Fields fields={types.fields.rebalance} within={['rebalance']} />
+      {isObject(draft.at(['pipeline'])) && <Fields fields={types.fields.reviews} within={[]} />}
     </Part>
   );
 }

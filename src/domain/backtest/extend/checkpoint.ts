@@ -1,5 +1,6 @@
 import type { Day } from '../../time/days.js';
 import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
+import { noticeOf } from '../../documents/reviews.js';
 import { treatmentOf as documentTreatment } from '../../documents/treatment.js';
 import { defaultStaleSessions } from '../../documents/stale-sessions.js';
 import { markMarket } from '../../index-mathematics/growth.js';
@@ -129,9 +130,7 @@ export function marksOf(
  * definitions say.
  */
 export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, RecentIndex> {
-  const oldest = Math.min(
-    ...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - document.rebalance.effective_lag)]!),
-  );
+  const oldest = Math.min(...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - noticeOf(document))]!));
   return new Map(
     indices.map(({ document, sm, first, list, memory, called, to }) => {
       const session = lastAtMost(sm.sessions, oldest);

@@ -1,7 +1,15 @@
 import { textsOf } from '../../documents/amended-texts.js';
 import { priceSessions } from '../../documents/stale-sessions.js';
 import type { Day } from '../../time/days.js';
-import { isDerivedDocument, isRuleDocument, type DerivedDocument } from '../../documents/index-document.js';
+import {
+  isDerivedDocument,
+  isRuleDocument,
+  type DerivedDocument,
+  type IndexDocument,
+  type RuleDocument,
+} from '../../documents/index-document.js';
+import { reviewOf } from '../../documents/reviews.js';
+import type { DueRebalance } from '../../books/due-rebalances.js';
 import type { MarketData } from '../../market/market-data.js';
 import { markedMarket } from '../../market/marked-market.js';
 import { BeforeMarket, markWindow, type SessionMarket } from '../../market/session-market.js';
@@ -39,21 +47,36 @@ export interface Look {
 
 /** Look-back of the decisions that are due. */
 function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: DueInput): Look[] {
-  return [...resumed].flatMap(([id, { due, memory }]) =>
-    due.flatMap(({ decision, amendment = 0 }): Look[] => {
-      const { document } = textsOf(documents[id]!)[amendment]!;
-      if (isRuleDocument(document))
-        return [
-          {
-            code: document.calendar,
-            lookBack: lookBackOf({ document, sessions: marked.get(document.calendar)!.sessions, decision }),
-          },
-        ];
+  return [...resumed].flatMap(([id, { due, memory, before }]) =>
+    due.flatMap((rebalance): Look[] => {
+      const { decision } = rebalance;
+      const { document } = textsOf(documents[id]!)[rebalance.amendment ?? 0]!;
+      const { sessions } = marked.get(document.calendar)!;
+      const holds = heldLook(document, rebalance, { sessions, before });
+      if (isRuleDocument(document)) {
+        const reviewed = reviewOf(document, rebalance.review).document as RuleDocument; // A review of one that has rules.
+        const own = { code: document.calendar, lookBack: lookBackOf({ document: reviewed, sessions, decision }) };
+        return [own, ...holds];
+      }
       if (!isDerivedDocument(document)) return [];
       const { source_index_id: parentId } = document.derivation;
-      return [solveLook({ documents, marked, document, decision, parents: resumed.get(parentId)!.before, memory })];
+      const parents = resumed.get(parentId)!.before;
+      return [solveLook({ documents, marked, document, decision, parents, memory }), ...holds];
     }),
   );
+}
+
+interface HeldBefore extends Pick<ResumedIndex, 'before'> {
+  readonly sessions: Int32Array;
+}
+
+/** Look-back of a rebalance that reads what its index holds: to the composition in force. */
+function heldLook(document: IndexDocument, rebalance: DueRebalance, { sessions, before }: HeldBefore): Look[] {
+  const current = before.at(-1);
+  const isPlain = rebalance.phase === undefined && reviewOf(document, rebalance.review).scope === 'membership';
+  if (isPlain || current === undefined) return [];
+  const { session } = current;
+  return [{ code: document.calendar, lookBack: { session, paidAfter: sessions[session]! - 1 } }];
 }
 
 interface SolveLookInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'documents'> {

@@ -213,7 +213,9 @@ function summaryAfter(
     findings,
   } = measured;
   const shift = header.dates - 1 - portfolio.from;
-  const allRebalances = header.rebalances.concat(rebalances.map((one) => storedRebalance(one, shift)));
+  const allRebalances = header.rebalances.concat(
+    rebalances.map((one) => storedRebalance(one, { sm: portfolio.sm, shift })),
+  );
   return {
     plan,
     days,

@@ -4,6 +4,7 @@ import type { Run } from '../run.js';
 import type { Book } from '../../books/book.js';
 import type { Composition, Compositions } from '../../books/compositions.js';
 import type { RebalanceCause } from '../../schedule/rebalance-causes.js';
+import { DEFAULT_REVIEW } from '../../schedule/review-scopes.js';
 import type { StaleFills } from '../../books/stale-fills.js';
 import { fieldsOf, group, type Field } from './field.js';
 import { FRAME, frameOf } from './frame.js';
@@ -80,8 +81,14 @@ export const SNAPSHOT = group({
   ),
   /** What called for it; null in records that do not tell. */
   cause: composition.later(composition.fixed(({ cause }): RebalanceCause => cause ?? 'schedule')),
-  /** Day whose closes turned target weights into index shares. */
+  /** Reference date. */
   reference: composition.later(composition.fixed(({ reference }) => reference)),
+  /** Day whose closes turned target weights into index shares. */
+  priced: composition.later(composition.fixed(({ priced }) => priced)),
+  /** Reviews that decided it, in their order. */
+  reviews: composition.later(composition.fixed(({ reviews }): readonly string[] => reviews ?? [DEFAULT_REVIEW])),
+  /** Fraction of the rebalance that is done after this close. */
+  phase: composition.later(composition.fixed(({ phase }) => phase?.fraction ?? 1)),
   targetColumns: composition.later(composition.positions({ whole: ({ targets }) => targets.columns })),
   targets: composition.later(composition.f64({ whole: ({ targets }) => targets.weights })),
   /** Index shares, and those over float-adjusted shares; null of what is none of an index. */

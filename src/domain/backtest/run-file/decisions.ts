@@ -30,7 +30,9 @@ export function readDecisions(columns: RunColumns): RecordedDecisions | undefine
     identifiers,
     decidedOn(effective) {
       const one = byDay.get(effective);
-      return one === undefined ? undefined : ((memberOf(one, 'announced') as Day | null) ?? effective);
+      if (one === undefined) return undefined;
+      const announced = memberOf(one, 'announced') as Day | null;
+      return announced === null ? effective : ((memberOf(one, 'reference') as Day | null | undefined) ?? announced);
     },
     snapshot(effective) {
       const one = byDay.get(effective);

@@ -7,6 +7,7 @@ import type { ShareTerms } from '../../index-mathematics/adjusted-close.js';
 import { TreatmentSpec } from '../../documents/index-document.js';
 import type { MeasuredVariant, ReturnVariant } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
+import type { SessionMarket } from '../../market/session-market.js';
 import type { NumberType } from '../../numbers/number-types.js';
 import type { BookPart } from '../../books/book.js';
 import type { Composition } from '../../books/compositions.js';
@@ -241,9 +242,14 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   has_index_weights: { whole: ({ indexRows }) => indexRows !== null, extended: same, compared: 9 },
   rebalances: {
     whole: ({ run: { rebalances, portfolio } }) =>
-      rebalances.map((rebalance) => storedRebalance(rebalance, -portfolio.from)),
+      rebalances.map((rebalance) => storedRebalance(rebalance, { sm: portfolio.sm, shift: -portfolio.from })),
     extended(stored, { continuation: { rebalances, portfolio }, before }) {
-      return [...stored, ...rebalances.map((rebalance) => storedRebalance(rebalance, before - 1 - portfolio.from))];
+      return [
+        ...stored,
+        ...rebalances.map((rebalance) =>
+          storedRebalance(rebalance, { sm: portfolio.sm, shift: before - 1 - portfolio.from }),
+        ),
+      ];
     },
     compared: 10,
     // Version 0.2.0 has no tracking error.
@@ -281,14 +287,28 @@ function namesOf(identifiers: readonly string[], columns: Int32Array): string[] 
   return Array.from(columns, (column) => identifiers[column]!);
 }
 
-/** @param shift from sessions of the market to dates of the run */
-export function storedRebalance(
-  { date, session, cap, redistributed, trackingError, cause, targets, announced }: Composition,
-  shift: number,
-): StoredRebalance {
+/** A rebalance of a run that begins some sessions of the market before its first date. */
+export interface RebalanceShift {
+  readonly sm: Pick<SessionMarket, 'sessions'>;
+  /** From sessions of the market to dates of the run. */
+  readonly shift: number;
+}
+
+export function storedRebalance(composition: Composition, { sm, shift }: RebalanceShift): StoredRebalance {
+  const {
+    date,
+    session,
+    cap,
+    redistributed,
+    trackingError,
+    cause,
+    targets,
+    decision,
+    pricing = decision,
+  } = composition;
   const at = Math.max(-1, session + shift);
   const forecast = trackingError === undefined ? {} : { tracking_error: trackingError };
-  const reference = targets === undefined || announced === null ? {} : { reference: formatDay(announced) };
+  const reference = targets === undefined || pricing >= session ? {} : { reference: formatDay(sm.sessions[pricing]!) };
   return { date: formatDay(date), at, cap, redistributed, ...forecast, ...(cause ? { cause } : {}), ...reference };
 }
 

@@ -83,5 +83,12 @@ export const blend = overlayType({
 });
 
 /** Weights of a blend are known before. */
-const untimed = ({ effective_lag: lag }: RebalanceSpec): Remark[] =>
-  lag === 0 ? [] : [idle('rebalance.effective_lag', lag, 'the weights of a blend are fixed, and nothing is decided')];
+const untimed = ({ effective_lag: lag, ...rebalance }: RebalanceSpec): Remark[] => [
+  ...(lag === 0 ? [] : [idle('rebalance.effective_lag', lag, FIXED)]),
+  ...DATED.flatMap((member) =>
+    rebalance[member] === undefined ? [] : [idle(`rebalance.${member}`, rebalance[member], FIXED)],
+  ),
+];
+
+const FIXED = 'the weights of a blend are fixed, and nothing is decided';
+const DATED = ['reference', 'announcement', 'pricing_date', 'phase'] as const;

@@ -39,6 +39,6 @@ function decisionDays(columns: RunColumns): ReadonlyMap<Day, Day> {
   return new Map(
     recordParts(columns)
       .snapshots()
-      .map(({ date, announced }) => [date, announced ?? date]),
+      .map(({ date, announced, reference }) => [date, announced === null ? date : (reference ?? announced)]),
   );
 }

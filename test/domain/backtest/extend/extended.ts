@@ -1,4 +1,5 @@
 import { DISTRIBUTION_WIDTH } from '#domain/backtest/run-file/distributions.js';
+import { TRANSFER_WIDTH } from '#domain/backtest/run-file/dividends.js';
 import { EFFECT_WIDTH } from '#domain/backtest/run-file/effects.js';
 import type { RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
@@ -171,7 +172,11 @@ export function expectSameReads(columns: RunColumns, other: RunColumns): void {
 }
 
 /** Blocks whose rows follow each other by name then date in a run made whole, with the numbers of a row. */
-const ROW_WIDTHS: Readonly<Record<string, number>> = { effects: EFFECT_WIDTH, distributions: DISTRIBUTION_WIDTH };
+const ROW_WIDTHS: Readonly<Record<string, number>> = {
+  effects: EFFECT_WIDTH,
+  distributions: DISTRIBUTION_WIDTH,
+  transfers: TRANSFER_WIDTH,
+};
 
 /** Blocks of rows by date, which are read row by row: their names are placed from the first number read. */
 const BY_DATE = new Set(['transfers', 'shareChanges']);

@@ -3,6 +3,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { randomDates, randomReviews } from '../random-reviews.js';
 import { randomMarketOver } from '../random-market.js';
 
 /** Long enough for a covariance of 21 returns behind every day that is added. */
@@ -136,6 +137,8 @@ export const randomDefinition = fc
   .record({
     frequency: fc.constantFrom('daily', 'weekly', 'monthly'),
     lag: fc.constantFrom(0, 0, 2),
+    dates: fc.oneof(fc.constant({}), fc.record(randomDates)),
+    reviews: randomReviews,
     stale: fc.constantFrom(0, 1, 5),
     adjusted: fc.constantFrom('none', 'splits', 'total'),
     universe: fc.constantFrom(
@@ -162,7 +165,7 @@ export const randomDefinition = fc
     parent: randomParent,
     isMeasured: fc.boolean(),
   })
-  .map(({ frequency, lag, stale, universe, rules, weighting, ...rest }) => ({
+  .map(({ frequency, lag, dates, reviews, stale, universe, rules, weighting, ...rest }) => ({
     ...rest,
     document: IndexDocument.parse({
       id: 'X',
@@ -170,7 +173,8 @@ export const randomDefinition = fc
       calendar: 'MAIN',
       base_date: '2024-02-08',
       universe,
-      rebalance: { frequency, effective_lag: lag },
+      rebalance: { frequency, effective_lag: lag, ...dates },
+      ...(reviews === undefined ? {} : { reviews }),
       pipeline: {
         treatment: { dividends: 'total', max_stale_sessions: stale },
         selection: rules.map((rule, i) => ({ id: `r${i}`, ...rule })),

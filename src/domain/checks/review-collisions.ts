@@ -1,0 +1,62 @@
+import { lastAtMost } from '../numbers/search.js';
+import type { Finding } from '../refusals/findings.js';
+import type { PlacedCadence } from '../schedule/date-order.js';
+import { closesOf } from '../schedule/phase.js';
+import { effectiveDates } from '../schedule/schedule.js';
+import { formatDay } from '../time/days.js';
+
+/** A review on the calendar of its index. */
+export interface PlacedReview extends PlacedCadence {
+  readonly id: string;
+  readonly scope: string;
+}
+
+/** A review with the positions of its effective sessions after the base rebalance, ascending. */
+interface Dated extends PlacedReview {
+  readonly positions: Int32Array;
+}
+
+/** Reviews that never run, that undo each other on one date, or that begin within the phase of another. */
+export function collisionFindings(reviews: readonly PlacedReview[]): Finding[] {
+  const dated = reviews.map((review): Dated => ({
+    ...review,
+    positions: Int32Array.from(effectiveDates(review).slice(1), ({ position }) => position),
+  }));
+  return [
+    ...dated.slice(1).flatMap(neverRun),
+    ...dated.flatMap((one) => dated.flatMap((other) => (one === other ? [] : withinPhase(one, other)))),
+    ...dated.flatMap((one, i) => dated.slice(i + 1).flatMap((later) => sameScope(one, later))),
+  ];
+}
+
+function neverRun({ id, path, positions }: Dated): Finding[] {
+  if (positions.length > 0) return [];
+  const message = `The review ${id} never runs: its schedule has no date after the base rebalance.`;
+  return [{ severity: 'warning', code: 'NO_EFFECT', path, message }];
+}
+
+/** An error where another review takes effect before the phase of one is complete. */
+function withinPhase({ id, path, positions, rebalance, calendar }: Dated, other: Dated): Finding[] {
+  const closes = closesOf(rebalance.phase);
+  if (closes === 1) return [];
+  const day = (position: number): string => formatDay(calendar.sessions[position]!);
+  for (const start of positions) {
+    const at = other.positions[lastAtMost(other.positions, start + closes - 1)];
+    if (at === undefined || at < start) continue;
+    const end = Math.min(start + closes, calendar.sessions.length) - 1;
+    const message = `The review ${id} is spread over the closes from ${day(start)} to ${day(end)}; the review ${other.id} takes effect on ${day(at)}.`;
+    return [{ severity: 'error', code: 'INVALID_RANGE', path: `${path}.phase`, message }];
+  }
+  return [];
+}
+
+/** A warning where two reviews of one scope take effect on one date: the later one of the document decides alone. */
+function sameScope(one: Dated, later: Dated): Finding[] {
+  if (one.scope !== later.scope) return [];
+  const taken = new Set(one.positions);
+  const common = later.positions.filter((position) => taken.has(position));
+  const [first] = common;
+  if (first === undefined) return [];
+  const message = `The reviews ${one.id} and ${later.id} both have the scope ${one.scope} on ${formatDay(later.calendar.sessions[first]!)}${common.length === 1 ? '' : ` and on ${common.length - 1} later dates`}: ${later.id} runs last, and ${one.id} has no effect there.`;
+  return [{ severity: 'warning', code: 'NO_EFFECT', path: later.path, message }];
+}

@@ -1,0 +1,142 @@
+import type { Calendar } from '../calendars/calendar.js';
+import { isMarketValue, PRICE_WEIGHT } from '../documents/share-terms.js';
+import { ReviewSpec } from '../documents/review-spec.js';
+import { hasErrors, type Finding } from '../refusals/findings.js';
+import { DateRule, PhaseSpec } from '../schedule/date-rule-spec.js';
+import { dateOrderFindings, phaseFindings, type PlacedCadence } from '../schedule/date-order.js';
+import { RebalanceSpec } from '../schedule/rebalance-spec.js';
+import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
+import { validateRebalance } from '../schedule/validate-rebalance.js';
+import { checkShape } from '../schema/shape.js';
+import { dayFrom, parseDay } from '../time/days.js';
+import { error, isObject, type IndexContext, type Raw } from './index-context.js';
+import { collisionFindings, type PlacedReview } from './review-collisions.js';
+import { ruleRowFindings } from './rule-rows.js';
+import { unknownMembers } from './unknown-members.js';
+
+/** Findings about when an index is rebalanced and by which reviews, as far as its shape is readable. */
+export function reviewFindings(body: Raw, context: IndexContext): readonly Finding[] {
+  const own = cadenceFindings(body['rebalance'] ?? {}, { body, context, path: 'rebalance' });
+  const { reviews } = body;
+  if (!Array.isArray(reviews)) return own.findings;
+  if (!isObject(body['pipeline'])) return [...own.findings, ...idleReviews(reviews)];
+  const rows = reviews.map((review: unknown, i) => ({ review: isObject(review) ? review : {}, path: `reviews[${i}]` }));
+  const checked = rows.map(({ review, path }) => ({
+    review,
+    path,
+    cadence: cadenceFindings(review['schedule'] ?? {}, { body, context, path: `${path}.schedule` }),
+  }));
+  const findings = [
+    ...own.findings,
+    ...repeatedReviews(rows.map(({ review }) => review['id'])),
+    ...checked.flatMap(({ review, path, cadence }) => [
+      ...unknownMembers(review, Object.keys(ReviewSpec.shape), path),
+      ...unknownMembers(review['schedule'], Object.keys(RebalanceSpec.shape), `${path}.schedule`),
+      ...cadence.findings,
+      ...ruleRowFindings(review, path),
+      ...scopeFindings(review, path, body['pipeline'] as Raw),
+    ]),
+  ];
+  if (hasErrors(findings)) return findings;
+  const placed = checked.flatMap(({ review, cadence: { placed: at } }): PlacedReview[] =>
+    at === undefined ? [] : [{ id: String(review['id']), scope: String(review['scope']), ...at }],
+  );
+  const first = own.placed === undefined ? [] : [{ id: DEFAULT_REVIEW, scope: 'membership', ...own.placed }];
+  return [...findings, ...collisionFindings([...first, ...placed])];
+}
+
+interface CadencePlace {
+  readonly body: Raw;
+  readonly context: IndexContext;
+  readonly path: string;
+}
+
+interface CheckedCadence {
+  readonly findings: readonly Finding[];
+  /** Absent where the calendar or the base date is not known. */
+  readonly placed?: PlacedCadence;
+}
+
+/** Findings about a cadence: its members, and the order of its dates on the calendar. */
+function cadenceFindings(rebalance: unknown, { body, context, path }: CadencePlace): CheckedCadence {
+  if (!isObject(rebalance)) return { findings: [] };
+  const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
+  const unknown = NEW_MEMBERS.flatMap(([member, { shape }]) =>
+    unknownMembers(rebalance[member], Object.keys(shape), `${path}.${member}`),
+  );
+  if (value === undefined) return { findings: unknown };
+  const own = [...unknown, ...validateRebalance(value, path)];
+  const calendar = calendarFor(body, context);
+  const { base_date: base } = body;
+  if (hasErrors(own) || calendar === undefined || typeof base !== 'string' || parseDay(base) === undefined)
+    return { findings: own };
+  const placed = { rebalance: value, calendar, baseDay: dayFrom(base), path };
+  return { findings: [...own, ...dateOrderFindings(placed), ...phaseFindings(placed)], placed };
+}
+
+/** Objects of a cadence whose unknown members are errors. */
+const NEW_MEMBERS = [
+  ['reference', DateRule],
+  ['announcement', DateRule],
+  ['pricing_date', DateRule],
+  ['phase', PhaseSpec],
+] as const;
+
+function calendarFor({ calendar }: Raw, { calendarOf }: IndexContext): Calendar | undefined {
+  return typeof calendar === 'string' ? calendarOf?.(calendar) : undefined;
+}
+
+/** Reviews of an index that has no rules. */
+function idleReviews(reviews: readonly unknown[]): Finding[] {
+  if (reviews.length === 0) return [];
+  const message = 'reviews has no effect: an index without a pipeline is decided at its own rebalances alone.';
+  return [{ severity: 'warning', code: 'NO_EFFECT', path: 'reviews', message }];
+}
+
+/** Ids of reviews that are taken, by the document's own rebalance as well. */
+function repeatedReviews(ids: readonly unknown[]): Finding[] {
+  return ids.flatMap((id, i) => {
+    const path = `reviews[${i}].id`;
+    if (id === DEFAULT_REVIEW) {
+      const message = `The id ${DEFAULT_REVIEW} is that of the rebalance of the document.`;
+      return [error('DUPLICATE_ROW_ID', path, message, { value: id })];
+    }
+    const earlier = ids.indexOf(id);
+    if (typeof id !== 'string' || earlier === i) return [];
+    return [
+      error('DUPLICATE_ROW_ID', path, `The id ${id} is taken by the review at position ${earlier}.`, { value: id }),
+    ];
+  });
+}
+
+/** Members that the scope of a review does not read, and weightings that it cannot have. */
+function scopeFindings({ scope, selection, weighting }: Raw, path: string, pipeline: Raw): Finding[] {
+  const idle = (member: string, why: string): Finding => ({
+    severity: 'warning',
+    code: 'NO_EFFECT',
+    path: `${path}.${member}`,
+    message: `${path}.${member} has no effect: ${why}.`,
+  });
+  const own = isObject(weighting) ? weighting : undefined;
+  const base = isObject(pipeline['weighting']) ? pipeline['weighting'] : {};
+  return [
+    ...(scope !== 'membership' && selection !== undefined
+      ? [idle('selection', `a review of ${String(scope)} keeps the constituents`)]
+      : []),
+    ...(scope === 'shares' && own
+      ? [idle('weighting', 'a review of shares keeps the factors of the latest weighting')]
+      : []),
+    ...(scope === 'shares' && !isMarketValue({ params: {}, ...base } as never)
+      ? [idle('scope', `the weights of ${String(base['type'])} are no market values, so that share counts change none`)]
+      : []),
+    ...(scope !== 'shares' && own && (own['type'] === PRICE_WEIGHT) !== (base['type'] === PRICE_WEIGHT)
+      ? [mixedShares(path, String(own['type']), String(base['type']))]
+      : []),
+  ];
+}
+
+/** Fixed numbers of shares beside weights: a split would mean two things. */
+function mixedShares(path: string, own: string, base: string): Finding {
+  const message = `${path}.weighting.type is ${own} and pipeline.weighting.type is ${base}: ${PRICE_WEIGHT} is the weighting of every review or of none.`;
+  return error('NOT_IN_CHOICES', `${path}.weighting.type`, message, { value: own });
+}

@@ -1,0 +1,94 @@
+import type { z } from 'zod';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { checkParams } from '../catalogue/check-params.js';
+import { RuleFallback } from '../documents/pipeline-rows.js';
+import { smallValue, type Finding } from '../refusals/findings.js';
+import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
+import { error, isObject, type Raw } from './index-context.js';
+import { unknownMembers } from './unknown-members.js';
+import { weightingFindings } from './weighting-findings.js';
+
+/** Findings about the selection and weighting of a pipeline or a review: every row by its class, ids that repeat, caps. */
+export function ruleRowFindings(holder: Raw, path: string): Finding[] {
+  const { selection, weighting } = holder;
+  const rows: readonly unknown[] = Array.isArray(selection) ? selection : [];
+  const findings = rows.flatMap((row, i) =>
+    isObject(row) ? rowFindings(row, `${path}.selection[${i}]`, selectionClassOf, SELECTION_CLASSES) : [],
+  );
+  findings.push(...repeatedIds(rows, `${path}.selection`));
+  if (!isObject(weighting)) return findings;
+  const at = `${path}.weighting`;
+  findings.push(...rowFindings(weighting, at, weightingClassOf, WEIGHTING_CLASSES));
+  findings.push(...weightingFindings(weighting, at));
+  return findings;
+}
+
+interface RowClass {
+  readonly type: string;
+  readonly params: z.ZodObject;
+}
+
+function rowFindings(
+  row: Raw,
+  path: string,
+  classOf: (type: string) => RowClass | undefined,
+  classes: readonly RowClass[],
+): Finding[] {
+  const { type, params = {} } = row;
+  const rowId = typeof row['id'] === 'string' ? row['id'] : null;
+  if (typeof type !== 'string' || type === '') return [];
+  const entry = classOf(type);
+  if (entry === undefined) {
+    const accepted = classes.map((known) => known.type);
+    return [
+      error(
+        'UNKNOWN_TYPE',
+        `${path}.type`,
+        `The class ${type} is not known; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
+        { row_id: rowId, accepted, ...smallValue(type) },
+      ),
+    ];
+  }
+  if (!isObject(params)) return [];
+  return [
+    ...checkParams(entry.params, params, { path: `${path}.params`, rowId }).findings,
+    ...fallbackFindings(row, { path, rowId, schema: entry.params }),
+  ];
+}
+
+interface FallbackPlace {
+  readonly path: string;
+  readonly rowId: string | null;
+  readonly schema: z.ZodObject;
+}
+
+/** Parameters that take the place of those of a rule, each as the rule would have them. */
+function fallbackFindings(row: Raw, { path, rowId, schema }: FallbackPlace): Finding[] {
+  const { params = {}, fallback } = row;
+  if (!Array.isArray(fallback)) return [];
+  return fallback.flatMap((step: unknown, i): Finding[] => {
+    const at = `${path}.fallback[${i}]`;
+    if (!isObject(step) || !isObject(step['params']) || !isObject(params)) return [];
+    const merged = checkParams(schema, { ...params, ...step['params'] }, { path: `${at}.params`, rowId }).findings;
+    return [...unknownMembers(step, Object.keys(RuleFallback.shape), at), ...merged];
+  });
+}
+
+function repeatedIds(rows: readonly unknown[], path: string): Finding[] {
+  const first = new Map<string, number>();
+  return rows.flatMap((row, i) => {
+    const id = isObject(row) ? row['id'] : undefined;
+    if (typeof id !== 'string') return [];
+    const earlier = first.get(id);
+    if (earlier === undefined) {
+      first.set(id, i);
+      return [];
+    }
+    return [
+      error('DUPLICATE_ROW_ID', `${path}[${i}].id`, `The id ${id} is taken by the rule at position ${earlier}.`, {
+        row_id: id,
+        value: id,
+      }),
+    ];
+  });
+}

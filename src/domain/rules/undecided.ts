@@ -1,0 +1,106 @@
+import type { Undecided } from '../books/decider.js';
+import type { CrossSection } from '../datapoints/cross-section.js';
+import { expressionWords } from '../datapoints/expressions/sentences.js';
+import type { FieldUse } from '../datapoints/field-use.js';
+import type { Finding } from '../refusals/findings.js';
+import { Refusal } from '../refusals/refusal.js';
+import type { BoundPipeline } from './bound-pipeline.js';
+import type { Choice, WaterfallStep } from './choose.js';
+import type { CapInfeasible } from './solve-grouping.js';
+
+type Selected = Pick<Choice, 'cross' | 'verdicts' | 'survivors'> & { readonly pipeline: BoundPipeline };
+
+export function nothingSurvives(
+  waterfall: readonly WaterfallStep[],
+  { cross, pipeline, verdicts }: Selected,
+): Undecided {
+  const last = waterfall.find(({ remaining }) => remaining === 0)!;
+  if (last.ruleId === null) return undecided('empty', 'universe', ['The universe has no name that can be priced.']);
+  const at = last.position - 1;
+  const lacking = { cross, columns: verdicts[at]!.scope.columns, reads: pipeline.rules[at]!.rule.reads };
+  const where = `No name is left after the rule ${last.ruleId} (${last.ruleType})`;
+  return undecided('empty', `pipeline.selection[${at}]`, whyNothing(where, lacking), last.ruleId);
+}
+
+export function nothingWeighs({ cross, pipeline, survivors }: Selected): Undecided {
+  const where = `None of the ${survivors.length} surviving names has a weight: their datapoints are missing or not positive`;
+  const lacking = { cross, columns: survivors, reads: pipeline.weighting.reads };
+  return undecided('refused', 'pipeline.weighting', whyNothing(where, lacking));
+}
+
+/** @param said what happened, and beyond that what is worth telling where nothing came before */
+function undecided(
+  kind: Undecided['kind'],
+  path: string,
+  [message, more]: readonly [string, (() => string)?],
+  rowId?: string,
+): Undecided {
+  const row = rowId === undefined && kind === 'refused' ? {} : { row_id: rowId ?? null };
+  const finding: Finding = { severity: 'error', code: 'NO_WEIGHT_DATA', message, path, ...row };
+  const explain = () => {
+    const whole = { ...finding, message: `${message}${more!()}` };
+    return new Refusal('EMPTY_INDEX', whole.message, { findings: [whole] });
+  };
+  return { kind, code: 'EMPTY_INDEX', finding, ...(more === undefined ? {} : { explain }) };
+}
+
+interface Lacking {
+  readonly cross: CrossSection;
+  /** Names that were asked about, at least one. */
+  readonly columns: Int32Array;
+  readonly reads: readonly FieldUse[];
+}
+
+/** A sentence with the datapoint that no name has, and from when on one of them can have it. */
+function whyNothing(what: string, { cross, columns, reads }: Lacking): readonly [string, (() => string)?] {
+  const lacks = ({ field, as, money }: FieldUse) =>
+    as === 'number' && (money ? cross.money : cross.numbers)(field, columns).every((value) => Number.isNaN(value));
+  const missing = reads.find(lacks);
+  if (missing === undefined) return [`${what}.`];
+  const text = expressionWords(missing.field);
+  const known = () => {
+    const days = Array.from(columns, (column) => cross.read(missing.field, column).knownFrom ?? '').filter(Boolean);
+    return days.length === 0
+      ? ''
+      : ` It can be known from ${days.toSorted()[0]!} on: their bars begin too late for it.`;
+  };
+  return [`${what}: none of the ${columns.length} names has ${text}.`, known];
+}
+
+export function cannotBeCapped({ message, stated }: Pick<CapInfeasible, 'message' | 'stated'>): Undecided {
+  return {
+    kind: 'refused',
+    code: 'VALIDATION_FAILED',
+    finding: { severity: 'error', code: 'CAP_INFEASIBLE', message, path: `pipeline.weighting.${stated}` },
+  };
+}
+
+export const everyCapIsZero = (count: number): Undecided =>
+  cannotBeCapped({ message: `The cap of each of the ${count} constituents is 0 or less.`, stated: 'cap' });
+
+/** Names listed in the message about names without a weight. */
+const NAMES_LISTED_MAX = 10;
+
+export function notHeld(columns: Int32Array, identifiers: readonly string[]): Finding {
+  return {
+    severity: 'warning',
+    code: 'NO_WEIGHT_DATA',
+    message: `${columns.length} surviving ${columns.length === 1 ? 'name has' : 'names have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${listed(columns, identifiers)}.`,
+    path: 'pipeline.weighting',
+  };
+}
+
+export function withoutCap(columns: Int32Array, identifiers: readonly string[]): Finding {
+  const [count, verb] = columns.length === 1 ? ['1 constituent', 'is'] : [`${columns.length} constituents`, 'are'];
+  return {
+    severity: 'warning',
+    code: 'NO_WEIGHT_DATA',
+    message: `${count} without a value of the cap ${verb} not capped: ${listed(columns, identifiers)}.`,
+    path: 'pipeline.weighting.cap',
+  };
+}
+
+function listed(columns: Int32Array, identifiers: readonly string[]): string {
+  const first = Array.from(columns.subarray(0, NAMES_LISTED_MAX), (column) => identifiers[column]!).join(', ');
+  return columns.length > NAMES_LISTED_MAX ? `${first} and ${columns.length - NAMES_LISTED_MAX} more` : first;
+}

@@ -1,0 +1,105 @@
+import type { Calendar } from '../calendars/calendar.js';
+import { formatDay, type Day } from '../time/days.js';
+import type { Finding } from '../refusals/findings.js';
+import { pathText } from '../schema/shape.js';
+import type { RebalanceSpec } from './rebalance-spec.js';
+import { closesOf } from './phase.js';
+import { reviewPositions, type Effective, type ReviewPositions } from './review-dates.js';
+import { effectiveDates } from './schedule.js';
+
+/** A cadence on its calendar, at its place in the document. */
+export interface PlacedCadence {
+  readonly rebalance: RebalanceSpec;
+  readonly calendar: Calendar;
+  readonly baseDay: Day;
+  readonly path: string;
+}
+
+/** An order that the dates of every rebalance keep. */
+interface Order {
+  readonly member: 'reference' | 'announcement' | 'pricing_date';
+  /** Position that breaks it, and the one that it is compared with; undefined where the order holds. */
+  readonly broken: (dates: ReviewPositions, effective: number) => Broken | undefined;
+}
+
+interface Broken {
+  readonly at: number;
+  readonly than: number;
+  readonly words: string;
+}
+
+const ORDERS: readonly Order[] = [
+  {
+    member: 'reference',
+    broken: ({ reference }, effective) => after(reference, effective, 'is after the effective date'),
+  },
+  {
+    member: 'announcement',
+    broken: ({ announcement, reference }) => after(reference, announcement, 'is before the reference date', 'second'),
+  },
+  {
+    member: 'announcement',
+    broken: ({ announcement }, effective) =>
+      after(announcement, effective - 1, 'is not before the effective date', 'first', effective),
+  },
+  {
+    member: 'pricing_date',
+    broken: ({ pricing, reference }) => after(reference, pricing, 'is before the reference date', 'second'),
+  },
+  {
+    member: 'pricing_date',
+    broken: ({ pricing }, effective) => after(pricing, effective, 'is after the effective date'),
+  },
+];
+
+/** The first of two positions is after the second. @param named the one that the member names */
+function after(
+  first: number | undefined,
+  second: number | undefined,
+  words: string,
+  named: 'first' | 'second' = 'first',
+  shown = second,
+): Broken | undefined {
+  if (first === undefined || second === undefined || first <= second) return undefined;
+  return named === 'first' ? { at: first, than: shown!, words } : { at: second, than: first, words };
+}
+
+/**
+ * Errors where dates that rules name are out of order on the calendar: each names the first rebalance concerned. The base
+ * rebalance is not among them, as its dates are at the latest its session.
+ */
+export function dateOrderFindings(cadence: PlacedCadence): Finding[] {
+  const { rebalance, calendar, path } = cadence;
+  const effective = effectiveDates(cadence).slice(1);
+  const orders = ORDERS.filter(({ member }) => rebalance[member] !== undefined);
+  return orders.flatMap(({ member, broken }): Finding[] => {
+    const offending = effective.flatMap((one): (Broken & Effective)[] => {
+      const found = broken(reviewPositions(rebalance, one, calendar), one.position);
+      return found === undefined ? [] : [{ ...found, ...one }];
+    });
+    const [first] = offending;
+    if (first === undefined) return [];
+    const field = pathText(path, [member]);
+    const day = (position: number): string => formatDay(calendar.sessions[position]!);
+    const count =
+      offending.length === 1 ? 'One rebalance is' : `${offending.length} of ${effective.length} rebalances are`;
+    const message = `${field} names ${day(first.at)} for the rebalance effective on ${formatDay(first.date)}, which ${first.words} ${day(first.than)}. ${count} concerned.`;
+    return [{ severity: 'error', code: 'INVALID_RANGE', message, path: field, value: day(first.at) }];
+  });
+}
+
+/** An error where a rebalance takes effect before the phase of the one before it is complete. */
+export function phaseFindings(cadence: PlacedCadence): Finding[] {
+  const { rebalance, calendar, path } = cadence;
+  const closes = closesOf(rebalance.phase);
+  if (closes === 1) return [];
+  const effective = effectiveDates(cadence);
+  const at = effective.findIndex(
+    ({ position }, i) => i > 0 && (effective[i + 1]?.position ?? Infinity) < position + closes,
+  );
+  if (at < 0) return [];
+  const field = pathText(path, ['phase']);
+  const [start, next] = [effective[at]!, effective[at + 1]!];
+  const message = `${field} spreads the rebalance of ${formatDay(start.date)} over ${closes} closes, up to ${formatDay(calendar.sessions[start.position + closes - 1]!)}; the next one takes effect on ${formatDay(next.date)}.`;
+  return [{ severity: 'error', code: 'INVALID_RANGE', message, path: field }];
+}

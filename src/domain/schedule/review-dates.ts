@@ -1,0 +1,82 @@
+import type { Calendar } from '../calendars/calendar.js';
+import { weekdayOnOrAfter, weekdayOnOrBefore } from '../calendars/date-rule.js';
+import { lastAtMost } from '../numbers/search.js';
+import { addMonths, civilOf, dayOf, daysInMonth, type Day } from '../time/days.js';
+import type { DateRule } from './date-rule-spec.js';
+import type { RebalanceSpec } from './rebalance-spec.js';
+
+const DAYS_PER_WEEK = 7;
+
+/** An effective date, and the position of its session. */
+export interface Effective {
+  readonly date: Day;
+  readonly position: number;
+}
+
+/** Members of a cadence that name its dates. */
+export type DateRules = Pick<RebalanceSpec, 'effective_lag' | 'reference' | 'announcement' | 'pricing_date'>;
+
+/** Positions of the sessions of a review; undefined where one is before the calendar begins. */
+export interface ReviewPositions {
+  /** Last session whose data selection and weighting read. */
+  readonly reference: number | undefined;
+  readonly announcement: number | undefined;
+  /** Session whose closes turn weights into index shares. */
+  readonly pricing: number | undefined;
+}
+
+/** The sessions that the rules of a cadence name for an effective date, whatever their order. */
+export function reviewPositions(rules: DateRules, effective: Effective, calendar: Calendar): ReviewPositions {
+  const of = (rule: DateRule): number | undefined => rulePosition(rule, effective, calendar);
+  const reference = of(rules.reference ?? { rule: 'sessions_before', sessions: rules.effective_lag });
+  return {
+    reference,
+    announcement: rules.announcement ? of(rules.announcement) : reference,
+    pricing: rules.pricing_date ? of(rules.pricing_date) : reference,
+  };
+}
+
+/** Position of the session that a rule names: its day, or the session before it. */
+function rulePosition(rule: DateRule, { date, position }: Effective, calendar: Calendar): number | undefined {
+  const found =
+    rule.rule === 'sessions_before'
+      ? position - needed(rule, 'sessions')
+      : lastAtMost(calendar.sessions, ruleDay(rule, date));
+  return found < 0 ? undefined : found;
+}
+
+function ruleDay(rule: DateRule, date: Day): Day {
+  if (rule.rule === 'weekday_before')
+    return weekdayOnOrBefore(date - DAYS_PER_WEEK * needed(rule, 'weeks'), needed(rule, 'weekday'));
+  const before = rule.months_before ?? (rule.rule === 'last_session' ? 1 : 0);
+  const { year, month } = civilOf(addMonths(date, -before));
+  const first = dayOf({ year, month, day: 1 });
+  const last = first + daysInMonth(year, month) - 1;
+  if (rule.rule === 'day_of_month') return Math.min(first + needed(rule, 'day') - 1, last);
+  if (rule.rule !== 'nth_weekday') return last;
+  const [nth, weekday] = [needed(rule, 'nth'), needed(rule, 'weekday')];
+  return nth === LAST_OF_MONTH
+    ? weekdayOnOrBefore(last, weekday)
+    : weekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
+}
+
+const LAST_OF_MONTH = 5;
+
+/** Sessions of a month and of a week, at most. */
+const MONTH_SESSIONS = 23;
+const WEEK_SESSIONS = 7;
+
+/** Largest number of sessions from the reference date of a rebalance to its session; a bound where rules count by months. */
+export function noticeSessions({ effective_lag: lag, reference }: DateRules): number {
+  if (reference === undefined) return lag;
+  const { rule, sessions = 0, weeks = 0, months_before: months = 1 } = reference;
+  if (rule === 'sessions_before') return sessions;
+  return rule === 'weekday_before' ? (weeks + 2) * WEEK_SESSIONS : (months + 2) * MONTH_SESSIONS;
+}
+
+/** A document without a parameter of its rule does not pass validation. */
+function needed(rule: DateRule, name: 'sessions' | 'weeks' | 'weekday' | 'day' | 'nth'): number {
+  const { [name]: value } = rule;
+  if (value === undefined) throw new Error(`the rule ${rule.rule} needs ${name}`);
+  return value;
+}

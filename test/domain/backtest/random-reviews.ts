@@ -1,0 +1,38 @@
+import { fc } from '../../fast-check.js';
+
+const randomRule = fc.constantFrom(
+  undefined,
+  undefined,
+  { rule: 'sessions_before', sessions: 3 },
+  { rule: 'weekday_before', weekday: 2, weeks: 1 },
+  { rule: 'last_session', months_before: 1 },
+  { rule: 'nth_weekday', nth: 2, weekday: 1, months_before: 0 },
+);
+
+/** Dates by rules, in any order, and closes that a rebalance is spread over: overlapping ones end each other. */
+export const randomDates = {
+  reference: randomRule,
+  announcement: randomRule,
+  pricing_date: randomRule,
+  phase: fc.constantFrom(undefined, undefined, undefined, { sessions: 3 }, { fractions: [0.5, 0.3, 0.2] }),
+};
+
+/** Reviews in addition to the rebalance; none of most documents. */
+export const randomReviews = fc.option(
+  fc
+    .array(
+      fc.record({
+        scope: fc.constantFrom('membership', 'weights', 'weights', 'shares'),
+        schedule: fc.record({
+          frequency: fc.constantFrom('weekly', 'monthly'),
+          weekday: fc.constantFrom(null, 2),
+          effective_lag: fc.constantFrom(0, 2),
+          weights_as: fc.constantFrom('shares', 'weights'),
+          ...randomDates,
+        }),
+      }),
+      { minLength: 1, maxLength: 2 },
+    )
+    .map((reviews) => reviews.map((review, i) => ({ id: `review-${i}`, ...review }))),
+  { nil: undefined, freq: 2 },
+);

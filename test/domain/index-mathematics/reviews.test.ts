@@ -1,0 +1,311 @@
+import { describe, expect, test } from 'vitest';
+import { fc } from '../../fast-check.js';
+import type { Run } from '#domain/backtest/run.js';
+import { expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+
+const DAYS = weekdays(30);
+const flat = (value: number): number[] => DAYS.map(() => value);
+/** Prices that drift by a rate a session from a start. */
+const drifting = (start: number, rate: number): number[] => DAYS.map((_, t) => start * (1 + rate) ** t);
+
+/** Weights of the composition of a day, by name. */
+function weightsOn({ rebalances, index: { book } }: Run, day: string): Record<string, number> {
+  const one = rebalances.find(({ session }) =>
+    new Date(book.sm.sessions[session]! * 86_400_000).toISOString().startsWith(day),
+  )!;
+  return Object.fromEntries([...one.columns].map((column, k) => [book.sm.identifiers[column]!, one.weights[k]!]));
+}
+
+/** The price return by hand: index shares from the weights of each composition, kept until the next one. */
+function replayed(run: Run, close: Readonly<Record<string, readonly number[]>>): number[] {
+  const { book } = run.index;
+  const levels = [100];
+  let shares: Record<string, number> = {};
+  for (let t = 0; t < DAYS.length; t++) {
+    if (t > 0) levels.push(Object.entries(shares).reduce((sum, [name, q]) => sum + q * close[name]![t]!, 0));
+    const taken = run.rebalances.find(({ session }) => session - book.from === t);
+    if (taken === undefined) continue;
+    shares = Object.fromEntries(
+      [...taken.columns].map((column, k) => {
+        const name = book.sm.identifiers[column]!;
+        return [name, (taken.weights[k]! * levels[t]!) / close[name]![t]!];
+      }),
+    );
+  }
+  return levels;
+}
+
+function expectReplayed(run: Run, close: Readonly<Record<string, readonly number[]>>): void {
+  replayed(run, close).forEach((level, t) => expectNear(run.index.book.value[t]!, level, 1e-12));
+}
+
+describe('dates of a rebalance', () => {
+  // S&P 500 Equal Weight: effective after the third Friday, 15 March, priced on the second, 8 March; members known on the 5th.
+  const close = { A: DAYS.map((_, t) => (t >= 6 ? 200 : 100)), B: flat(100) };
+  const rebalance = {
+    frequency: 'monthly',
+    months: [3],
+    anchor: 'third_friday',
+    reference: { rule: 'sessions_before', sessions: 8 },
+    announcement: { rule: 'weekday_before', weekday: 2, weeks: 1 },
+    pricing_date: { rule: 'nth_weekday', nth: 2, weekday: 4 },
+  };
+
+  test('prices of the pricing date convert weights to shares: A doubles after it, and weighs 2/3 when it takes effect', () => {
+    const run = runIndexCase({ close, rebalance });
+    const one = run.rebalances[1]!;
+    const { sessions } = run.index.book.sm;
+    const day = (session: number) => new Date(sessions[session]! * 86_400_000).toISOString().slice(0, 10);
+    expect([one.session, one.decision, one.pricing!].map(day)).toEqual(['2024-03-15', '2024-03-05', '2024-03-08']);
+    expect(one.announced).toBe(Date.parse('2024-03-06') / 86_400_000);
+    expectNear(weightsOn(run, '2024-03-15')['A']!, 2 / 3);
+    expect([...one.targets!.weights]).toEqual([0.5, 0.5]);
+  });
+
+  test('a pricing date on the effective date makes the weights hold there', () => {
+    const run = runIndexCase({
+      close,
+      rebalance: { ...rebalance, pricing_date: { rule: 'sessions_before', sessions: 0 } },
+    });
+    expect(weightsOn(run, '2024-03-15')).toEqual({ A: 0.5, B: 0.5 });
+  });
+
+  test('a security that leaves between reference and pricing date is dropped, its weight is distributed', () => {
+    const C = DAYS.map((_, t) => (t > 3 ? null : 50));
+    const run = runIndexCase({
+      close: { A: flat(100), B: drifting(100, 0.01), C },
+      actions: [{ name: 'C', type: 'DELISTING', value: 50, ex: DAYS[3]! }],
+      rebalance,
+    });
+    expect(run.rebalances[1]!.targets!.columns.length).toBe(3);
+    const b = 1.01 ** 5; // five sessions from the pricing date
+    expectNear(weightsOn(run, '2024-03-15')['B']!, b / (1 + b));
+  });
+});
+
+describe('a rebalance that is spread over closes', () => {
+  test('TOPIX-like: ten steps move equal numbers of shares, and the level is that of a replay by hand', () => {
+    const close = { A: drifting(50, 0.013), B: drifting(80, -0.007) };
+    const counts = { A: DAYS.map((_, t) => (t >= 4 ? 200 : 100)), B: flat(100) };
+    const run = runIndexCase({
+      close,
+      fields: { SHARES_OUTSTANDING: counts },
+      weighting: { type: 'MarketCapWeight' },
+      rebalance: { frequency: 'custom', dates: [DAYS[6]], effective_lag: 1, phase: { sessions: 10 } },
+    });
+    expect(run.rebalances).toHaveLength(11);
+    const first = 6;
+    const value = (a: number, b: number, t: number) => a * close.A[t]! + b * close.B[t]!;
+    // At the first close both portfolios have the same market value.
+    const scale = value(100, 100, first) / value(200, 100, first);
+    for (let k = 1; k <= 10; k++) {
+      const t = first + k - 1;
+      const a = (1 - k / 10) * 100 + (k / 10) * 200 * scale;
+      const b = (1 - k / 10) * 100 + (k / 10) * 100 * scale;
+      expectNear(weightsOn(run, DAYS[t]!)['A']!, (a * close.A[t]!) / value(a, b, t), 1e-12);
+    }
+    expectReplayed(run, close);
+  });
+
+  test('GSCI-like: a roll over five closes moves a fifth at a time from one contract to the next', () => {
+    const close = { NEAR: drifting(70, 0.004), NEXT: drifting(72, -0.003) };
+    const run = runIndexCase({
+      close,
+      fields: { RANK: { NEAR: DAYS.map((_, t) => (t < 8 ? 2 : 1)), NEXT: DAYS.map((_, t) => (t < 8 ? 1 : 2)) } },
+      selection: [{ id: 'top', type: 'TopN', params: { field: 'RANK', count: 1 } }],
+      rebalance: { frequency: 'custom', dates: [DAYS[9]], phase: { fractions: [0.2, 0.2, 0.2, 0.2, 0.2] } },
+    });
+    expect(run.rebalances.map(({ columns }) => columns.length)).toEqual([1, 2, 2, 2, 2, 1]);
+    const scale = close.NEAR[9]! / close.NEXT[9]!;
+    for (let k = 1; k <= 5; k++) {
+      const t = 8 + k;
+      const [near, next] = [(1 - k / 5) * close.NEAR[t]!, (k / 5) * scale * close.NEXT[t]!];
+      expectNear(weightsOn(run, DAYS[t]!)['NEXT']!, next / (near + next), 1e-12);
+    }
+    expectReplayed(run, close);
+  });
+
+  test('with weights that hold at the close, the last close has exactly the weights decided', () => {
+    const close = { A: drifting(50, 0.03), B: drifting(80, -0.02), C: flat(10) };
+    const run = runIndexCase({
+      close,
+      rebalance: {
+        frequency: 'custom',
+        dates: [DAYS[6]],
+        weights_as: 'weights',
+        phase: { fractions: [0.5, 0.25, 0.25] },
+      },
+    });
+    expect([...run.rebalances.at(-1)!.weights]).toEqual([1 / 3, 1 / 3, 1 / 3]);
+    expectReplayed(run, close);
+  });
+
+  test('index shares of one share each: the divisor moves with each close and the level does not', () => {
+    const close = { A: drifting(400, 0.01), B: drifting(100, -0.01), C: drifting(60, 0.02) };
+    const run = runIndexCase({
+      close,
+      fields: { RANK: { A: flat(3), B: DAYS.map((_, t) => (t < 5 ? 2 : 1)), C: DAYS.map((_, t) => (t < 5 ? 1 : 2)) } },
+      selection: [{ id: 'top', type: 'TopN', params: { field: 'RANK', count: 2 } }],
+      weighting: { type: 'PriceWeight' },
+      rebalance: { frequency: 'custom', dates: [DAYS[7]], phase: { sessions: 2 } },
+    });
+    // Half a share of B and half a share of C, then one of C.
+    const money = (t: number) => close.A[t]! + 0.5 * (close.B[t]! + close.C[t]!);
+    expectNear(weightsOn(run, DAYS[7]!)['A']!, close.A[7]! / money(7));
+    expectReplayed(run, close);
+    const { value, divisor } = run.index.book;
+    expectNear((divisor[7]! * value[7]!) / money(7), (divisor[8]! * value[8]!) / (close.A[8]! + close.C[8]!));
+  });
+});
+
+describe('several reviews', () => {
+  // Nasdaq-like: selected once, weighted again each week, the largest weight at most 45 %.
+  const close = { A: drifting(100, 0.01), B: drifting(60, -0.01), C: drifting(50, 0), D: drifting(20, 0.05) };
+  const fields = { SHARES_OUTSTANDING: Object.fromEntries(Object.keys(close).map((name) => [name, flat(1)])) };
+  const yearly = (dates: readonly (string | undefined)[]) => ({ frequency: 'custom', dates });
+  const nasdaq: IndexCase = {
+    close,
+    fields,
+    selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 3 } }],
+    weighting: { type: 'MarketCapWeight', cap: 0.45 },
+    rebalance: yearly([DAYS[25]]),
+    reviews: [{ id: 'quarterly', scope: 'weights', schedule: yearly([DAYS[15], DAYS[20], DAYS[25]]) }],
+  };
+
+  test('Nasdaq-like: weights are reviewed without a new selection, until the membership is', () => {
+    const run = runIndexCase(nasdaq);
+    expect(run.rebalances.map(({ reviews }) => reviews)).toEqual([
+      ['rebalance'],
+      ['quarterly'],
+      ['quarterly'],
+      ['rebalance', 'quarterly'],
+    ]);
+    // D is larger than C and B from session 21 on, and enters with the membership alone.
+    expect(Object.keys(weightsOn(run, DAYS[20]!))).toEqual(['A', 'B', 'C']);
+    expect(Object.keys(weightsOn(run, DAYS[25]!))).toEqual(['A', 'C', 'D']);
+    const total = close.B[20]! + close.C[20]!;
+    expectNear(weightsOn(run, DAYS[20]!)['A']!, 0.45);
+    expectNear(weightsOn(run, DAYS[20]!)['B']!, (0.55 * close.B[20]!) / total);
+    expectReplayed(run, close);
+  });
+
+  test('a review has its own selection and weighting', () => {
+    const run = runIndexCase({
+      ...nasdaq,
+      reviews: [
+        {
+          id: 'small',
+          scope: 'membership',
+          schedule: yearly([DAYS[10]]),
+          selection: [{ id: 'two', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }],
+          weighting: { type: 'EqualWeight' },
+        },
+      ],
+    });
+    expect(weightsOn(run, DAYS[10]!)).toEqual({ A: 0.5, B: 0.5 });
+    expect(run.rebalances.at(-1)!.columns.length).toBe(3);
+  });
+
+  test('a spun-off security is a current constituent of the next review of weights', () => {
+    const KID = DAYS.map((_, t) => (t < 12 ? null : 20));
+    const run = runIndexCase({
+      close: { A: DAYS.map((_, t) => (t < 12 ? 100 : 80)), B: flat(100), KID },
+      universe: ['A', 'B'],
+      actions: [{ name: 'A', type: 'SPIN_OFF', value: 1, related: 'KID', ex: DAYS[12]! }],
+      reviews: [{ id: 'equal', scope: 'weights', schedule: yearly([DAYS[15]]) }],
+    });
+    const third = 1 / 3;
+    expect(weightsOn(run, DAYS[15]!)).toEqual({ A: third, B: third, KID: third });
+  });
+
+  test('a review of share counts keeps the factors of caps, and nothing else changes', () => {
+    // A is capped at half when it is 200 of 400, 300 after its count has doubled to 2 of 500 and more.
+    const counts = { A: DAYS.map((_, t) => (t < 10 ? 3 : 4)), B: flat(1), C: DAYS.map((_, t) => (t < 10 ? 1 : 2)) };
+    const prices = { A: flat(100), B: drifting(100, 0.01), C: flat(100) };
+    const run = runIndexCase({
+      close: prices,
+      fields: { SHARES_OUTSTANDING: counts },
+      weighting: { type: 'MarketCapWeight', cap: 0.5 },
+      reviews: [{ id: 'counts', scope: 'shares', schedule: { ...yearly([DAYS[14]]), effective_lag: 3 } }],
+    });
+    // Factors at first: A 0.5 / 0.6, B and C 0.25 / 0.2.
+    const [a, b, c] = [(4 * 100 * 0.5) / 0.6, (1 * 0.25) / 0.2, (2 * 100 * 0.25) / 0.2];
+    const at = (t: number) => [a, b * prices.B[t]!, c];
+    const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
+    expectNear(weightsOn(run, DAYS[14]!)['A']!, a / sum(at(14)));
+    expectNear(weightsOn(run, DAYS[14]!)['B']!, at(14)[1]! / sum(at(14)));
+    expect(run.rebalances.at(-1)!).toMatchObject({ reviews: ['counts'], cap: null });
+    expectReplayed(run, prices);
+  });
+
+  test('a split between two reviews of share counts changes no weight', () => {
+    const split = DAYS.map((_, t) => (t < 8 ? 1 : 2));
+    const run = runIndexCase({
+      close: { A: DAYS.map((_, t) => (t < 8 ? 100 : 50)), B: flat(100) },
+      fields: { SHARES_OUTSTANDING: { A: split, B: flat(1) } },
+      actions: [{ name: 'A', type: 'SPLIT', value: 2, ex: DAYS[8]! }],
+      weighting: { type: 'MarketCapWeight' },
+      reviews: [{ id: 'counts', scope: 'shares', schedule: yearly([DAYS[12]]) }],
+    });
+    expect(weightsOn(run, DAYS[12]!)).toEqual({ A: 0.5, B: 0.5 });
+  });
+});
+
+test('no data after the reference date changes members or target weights, on random prices and dates', () => {
+  const factor = fc.double({ min: 0.8, max: 1.25, noNaN: true });
+  const draws = fc.record({
+    steps: fc.array(factor, { minLength: 120, maxLength: 120 }),
+    later: fc.array(factor, { minLength: 120, maxLength: 120 }),
+    reference: fc.integer({ min: 2, max: 8 }),
+    pricing: fc.integer({ min: 0, max: 2 }),
+    scope: fc.constantFrom('membership', 'weights', 'shares'),
+  });
+  const names = ['A', 'B', 'C', 'D'];
+  fc.assert(
+    fc.property(draws, ({ steps, later, reference, pricing, scope }) => {
+      const effective = 20;
+      const runWith = (isChanged: boolean): Run => {
+        const close = Object.fromEntries(
+          names.map((name, n) => {
+            let price = 50 + 10 * n;
+            const path = DAYS.map((_, t) => {
+              const from = isChanged && t > effective - reference ? later : steps;
+              return (price *= from[30 * n + t]!);
+            });
+            return [name, path];
+          }),
+        );
+        const counts = names.map((name, n) => [
+          name,
+          DAYS.map((_, t) => (isChanged && t > effective - reference ? 99 : 1) * (n + 1 + (t > 9 ? n : 0))),
+        ]);
+        return runIndexCase({
+          close,
+          fields: { SHARES_OUTSTANDING: Object.fromEntries(counts) as Record<string, number[]> },
+          selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 3 } }],
+          weighting: { type: 'MarketCapWeight', cap: 0.5 },
+          reviews: [
+            {
+              id: 'later',
+              scope,
+              schedule: {
+                frequency: 'custom',
+                dates: [DAYS[effective]],
+                reference: { rule: 'sessions_before', sessions: reference },
+                pricing_date: { rule: 'sessions_before', sessions: pricing },
+              },
+            },
+          ],
+        });
+      };
+      const decided = (run: Run) => {
+        const one = run.rebalances.find(({ reviews }) => reviews?.includes('later') === true)!;
+        const { columns, weights } = one.targets ?? one;
+        return [one.decision, [...columns], [...weights]];
+      };
+      const [as, otherwise] = [runWith(false), runWith(true)];
+      expect(decided(otherwise)).toEqual(decided(as));
+    }),
+    { numRuns: 40 },
+  );
+});

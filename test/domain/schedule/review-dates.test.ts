@@ -1,0 +1,190 @@
+import { describe, expect, test } from 'vitest';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { indexDates } from '#domain/schedule/index-schedule.js';
+import { dateOrderFindings, phaseFindings } from '#domain/schedule/date-order.js';
+import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
+import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
+import { calendarOf, schedule, type Spec } from './schedule-case.js';
+
+/** Effective date, reference, announcement and pricing date of each rebalance after the first. */
+const rowsOf = (spec: Spec, from: string, to: string, code = 'XNYS') =>
+  schedule(spec, from, to, { code })
+    .slice(1)
+    .map(({ session, decision, announcement = decision, pricing = decision }) =>
+      [session, decision, announcement, pricing].map(formatDay).join(' '),
+    );
+
+const cadence = (spec: Spec, base = '2024-01-02', code = 'XNYS') => ({
+  rebalance: RebalanceSpec.parse(spec),
+  calendar: calendarOf(code),
+  baseDay: dayFrom(base),
+  path: 'rebalance',
+});
+
+describe('dates of a review on the sessions of New York', () => {
+  test('third Friday with the last session of the previous month as reference', () => {
+    const spec: Spec = { anchor: 'third_friday', reference: { rule: 'last_session', months_before: 1 } };
+    expect(rowsOf(spec, '2024-01-02', '2024-12-31').map((row) => row.slice(0, 21))).toEqual([
+      '2024-03-15 2024-02-29',
+      '2024-06-21 2024-05-31',
+      '2024-09-20 2024-08-30',
+      '2024-12-20 2024-11-29',
+    ]);
+  });
+
+  test('S&P 500 Equal Weight: priced on the second Friday, effective after the third', () => {
+    const spec: Spec = {
+      anchor: 'third_friday',
+      reference: { rule: 'nth_weekday', nth: 1, weekday: 4 },
+      announcement: { rule: 'sessions_before', sessions: 10 },
+      pricing_date: { rule: 'nth_weekday', nth: 2, weekday: 4 },
+    };
+    // Juneteenth is a Wednesday in 2024; ten sessions before Friday 21 June is Thursday 6 June, and 7 June is the first Friday.
+    expect(
+      rowsOf({ ...spec, reference: { rule: 'sessions_before', sessions: 12 } }, '2024-01-02', '2024-12-31'),
+    ).toEqual([
+      '2024-03-15 2024-02-28 2024-03-01 2024-03-08',
+      '2024-06-21 2024-06-04 2024-06-06 2024-06-14',
+      '2024-09-20 2024-09-04 2024-09-06 2024-09-13',
+      '2024-12-20 2024-12-04 2024-12-06 2024-12-13',
+    ]);
+    const [finding] = dateOrderFindings(cadence(spec));
+    expect(finding).toMatchObject({
+      severity: 'error',
+      code: 'INVALID_RANGE',
+      path: 'rebalance.announcement',
+      value: '2024-06-06',
+    });
+    expect(finding!.message).toContain('effective on 2024-06-21, which is before the reference date 2024-06-07');
+  });
+
+  test('weekly on Fridays across holidays, announced on Wednesdays', () => {
+    const spec: Spec = {
+      frequency: 'weekly',
+      weekday: 4,
+      roll: 'preceding',
+      reference: { rule: 'sessions_before', sessions: 5 },
+      announcement: { rule: 'weekday_before', weekday: 2, weeks: 0 },
+    };
+    // Good Friday 2024 is 29 March; Thanksgiving is 28 November and Christmas a Wednesday.
+    expect(rowsOf(spec, '2024-03-15', '2024-04-08').map((row) => row.slice(0, 32))).toEqual([
+      '2024-03-22 2024-03-15 2024-03-20',
+      '2024-03-28 2024-03-21 2024-03-27',
+      '2024-04-05 2024-03-28 2024-04-03',
+    ]);
+    expect(rowsOf(spec, '2024-12-16', '2024-12-31').map((row) => row.slice(0, 32))).toEqual([
+      '2024-12-20 2024-12-13 2024-12-18',
+      '2024-12-27 2024-12-19 2024-12-24', // Wednesday is Christmas.
+    ]);
+  });
+
+  test('a day of a month, and the last such weekday at least some weeks before', () => {
+    // MSCI: the last ten sessions of the month before; 31 January 2026 is a Saturday. FTSE: the Monday four weeks before.
+    const spec: Spec = {
+      frequency: 'quarterly',
+      months: [2, 5, 8, 11],
+      reference: { rule: 'day_of_month', day: 31, months_before: 1 },
+      announcement: { rule: 'weekday_before', weekday: 0, weeks: 2 },
+    };
+    expect(rowsOf(spec, '2025-12-15', '2026-12-01').map((row) => row.slice(0, 32))).toEqual([
+      '2026-02-27 2026-01-30 2026-02-09',
+      '2026-05-29 2026-04-30 2026-05-11',
+      '2026-08-31 2026-07-31 2026-08-17', // 31 August is a Monday: exactly two weeks.
+      '2026-11-30 2026-10-30 2026-11-16',
+    ]);
+  });
+
+  test('the base rebalance reads nothing after its session, whatever its rules name', () => {
+    const spec: Spec = {
+      anchor: 'third_friday',
+      reference: { rule: 'nth_weekday', nth: 2, weekday: 4 },
+      announcement: { rule: 'sessions_before', sessions: 1 },
+    };
+    const [base] = schedule(spec, '2024-01-02', '2024-12-31');
+    expect(formatDay(base!.decision)).toBe('2024-01-02');
+    expect(dateOrderFindings(cadence(spec))).toEqual([]);
+  });
+});
+
+describe('an order of dates that cannot be kept is an error that names the first offending dates', () => {
+  test.each<[string, Spec, string, string]>([
+    [
+      'reference after the effective date',
+      { anchor: 'third_friday', reference: { rule: 'last_session', months_before: 0 } },
+      'rebalance.reference',
+      'names 2024-03-28 for the rebalance effective on 2024-03-15, which is after the effective date 2024-03-15',
+    ],
+    [
+      'announcement on the effective date',
+      { anchor: 'third_friday', effective_lag: 5, announcement: { rule: 'nth_weekday', nth: 3, weekday: 4 } },
+      'rebalance.announcement',
+      'names 2024-03-15 for the rebalance effective on 2024-03-15, which is not before the effective date 2024-03-15',
+    ],
+    [
+      'pricing before the reference',
+      { anchor: 'third_friday', effective_lag: 5, pricing_date: { rule: 'sessions_before', sessions: 6 } },
+      'rebalance.pricing_date',
+      'names 2024-03-07 for the rebalance effective on 2024-03-15, which is before the reference date 2024-03-08',
+    ],
+  ])('%s', (_, spec, path, message) => {
+    const findings = dateOrderFindings(cadence(spec));
+    expect(findings).toHaveLength(1);
+    expect(findings[0]).toMatchObject({ severity: 'error', code: 'INVALID_RANGE', path });
+    expect(findings[0]!.message).toContain(message);
+  });
+
+  test('a rule without its parameters, a notice beside a reference date, and increments that do not sum to 1', () => {
+    const found = validateRebalance(
+      RebalanceSpec.parse({
+        effective_lag: 3,
+        reference: { rule: 'nth_weekday', nth: 2 },
+        announcement: { rule: 'sessions_before', sessions: 2, weeks: 3 },
+        phase: { fractions: [0.5, 0.4] },
+      }),
+      'rebalance',
+    );
+    expect(found.map(({ code, path }) => [code, path])).toEqual([
+      ['MISSING_PARAMETER', 'rebalance.reference.weekday'],
+      ['NO_EFFECT', 'rebalance.announcement.weeks'],
+      ['NO_EFFECT', 'rebalance.effective_lag'],
+      ['WEIGHTS_NOT_ONE', 'rebalance.phase.fractions'],
+    ]);
+    const neither = RebalanceSpec.parse({ phase: {} });
+    expect(validateRebalance(neither, 'rebalance').map(({ code, path }) => [code, path])).toEqual([
+      ['MISSING_PARAMETER', 'rebalance.phase'],
+    ]);
+  });
+
+  test('a phase that the next rebalance cuts off', () => {
+    const [finding] = phaseFindings(cadence({ frequency: 'weekly', weekday: 0, phase: { sessions: 6 } }));
+    expect(finding).toMatchObject({ severity: 'error', code: 'INVALID_RANGE', path: 'rebalance.phase' });
+    expect(finding!.message).toContain(
+      'the rebalance of 2024-01-08 over 6 closes, up to 2024-01-16; the next one takes effect on 2024-01-16',
+    );
+    expect(phaseFindings(cadence({ frequency: 'monthly', phase: { sessions: 10 } }))).toEqual([]);
+  });
+});
+
+test('a schedule shows every close of a phase, and announces the rebalance once', () => {
+  // GSCI: the fifth to the ninth session of January 2025; the ninth was a day of mourning.
+  const { rebalance, calendar, baseDay } = cadence(
+    {
+      frequency: 'custom',
+      dates: ['2025-01-07'],
+      announcement: { rule: 'sessions_before', sessions: 2 },
+      effective_lag: 3,
+      phase: { sessions: 5 },
+    },
+    '2025-01-02',
+  );
+  const dates = indexDates({ baseDay, cadences: [{ rebalance, calendar }], called: [] }).slice(1);
+  expect(
+    dates.map(({ date, announcement, isAnnounced }) => [formatDay(date), formatDay(announcement), isAnnounced]),
+  ).toEqual([
+    ['2025-01-07', '2025-01-03', true],
+    ['2025-01-08', '2025-01-03', false],
+    ['2025-01-10', '2025-01-03', false],
+    ['2025-01-13', '2025-01-03', false],
+    ['2025-01-14', '2025-01-03', false],
+  ]);
+});

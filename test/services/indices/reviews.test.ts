@@ -1,0 +1,241 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
+import { formatDay } from '#domain/time/days.js';
+import { writeMarket } from '#market/content/write-market.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { generateMarket } from '#market/synthetic/generate-market.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** 2024 in New York, of eight securities. */
+const SESSIONS = openCalendars()
+  .get('XNYS')!
+  .sessions.filter((day) => formatDay(day).startsWith('2024'));
+const market = generateMarket(
+  {
+    seed: 7,
+    assets: 8,
+    sessions: SESSIONS,
+    exchange: 'XNYS',
+    currency: 'USD',
+    sectors: 2,
+    market_return: 0.07,
+    market_volatility: 0.16,
+    specific_volatility: 0.4,
+    dividend_yield: 0,
+    splits_per_year: 0,
+    delistings_per_year: 0,
+    listings_per_year: 0,
+    missing_rate: 0,
+  },
+  () => {},
+);
+
+/** Quarterly on third Fridays over three closes, and weighted again in the months between. */
+const document = {
+  id: 'R',
+  name: 'Reviewed',
+  calendar: 'XNYS',
+  base_date: '2024-01-02',
+  rebalance: {
+    frequency: 'quarterly',
+    anchor: 'third_friday',
+    reference: { rule: 'last_session', months_before: 1 },
+    announcement: { rule: 'nth_weekday', nth: 1, weekday: 4 },
+    pricing_date: { rule: 'nth_weekday', nth: 2, weekday: 4 },
+    phase: { fractions: [0.5, 0.25, 0.25] },
+  },
+  reviews: [
+    {
+      id: 'monthly',
+      scope: 'weights',
+      schedule: { frequency: 'monthly', months: [2, 5, 8, 11], anchor: 'third_friday', effective_lag: 4 },
+      weighting: { type: 'EqualWeight' },
+    },
+  ],
+  pipeline: {
+    selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 4 } }],
+    weighting: { type: 'MarketCapWeight', cap: 0.4 },
+  },
+} as const;
+
+let service: RunningService;
+let client: DivisorClient;
+beforeAll(async () => {
+  service = await runService();
+  client = createDivisorClient({ url: service.url() });
+  const folder = join(service.root, 'reviewed');
+  await writeMarket(folder, market, () => {});
+  await client.call('createStore', {
+    body: { store_id: 'reviewed', name: 'Reviewed', kind: 'folder', location: folder, activate: true },
+  });
+  await service.finished('load:reviewed');
+  await client.call('createIndex', { body: document });
+  await client.run('startBacktest', { params, body: {} });
+});
+afterAll(() => service.close());
+
+const params = { index_id: 'R' };
+const snapshots = async () => (await client.call('getRecord', { params })).index.target!.rebalances;
+
+test('snapshots name their review, their dates and how much of a rebalance is done', async () => {
+  const rows = (await snapshots()).map(({ date, review, reference_date, announced, pricing_date, phase }) =>
+    [date, review, reference_date, announced, pricing_date, phase].join(' '),
+  );
+  expect(rows.slice(0, 6)).toEqual([
+    '2024-01-02 rebalance 2024-01-02  2024-01-02 1',
+    '2024-02-16 monthly 2024-02-12 2024-02-12 2024-02-12 1',
+    '2024-03-15 rebalance 2024-02-29 2024-03-01 2024-03-08 0.5',
+    '2024-03-18 rebalance 2024-02-29 2024-03-01 2024-03-08 0.75',
+    '2024-03-19 rebalance 2024-02-29 2024-03-01 2024-03-08 1',
+    '2024-05-17 monthly 2024-05-13 2024-05-13 2024-05-13 1',
+  ]);
+  const { rebalances } = await client.call('listRebalances', { params });
+  expect(rebalances.slice(1, 4).map(({ date, review, phase, decision_date: on }) => [date, review, phase, on])).toEqual(
+    [
+      ['2024-02-16', 'monthly', 1, '2024-02-12'],
+      ['2024-03-15', 'rebalance', 0.5, '2024-02-29'],
+      ['2024-03-18', 'rebalance', 0.75, '2024-02-29'],
+    ],
+  );
+});
+
+test('the calendar announces every review and shows every close of a phase', async () => {
+  const schedule = await client.call('getSchedule', { params, query: { as_of: '2024-02-20', limit: 4 } });
+  expect(schedule.upcoming).toEqual(['2024-03-15', '2024-03-18', '2024-03-19', '2024-05-17']);
+  expect(schedule.announcements).toMatchObject({ '2024-02-16': '2024-02-12', '2024-03-15': '2024-03-01' });
+  const { events } = await client.call('listEvents', {
+    query: { from: '2024-02-01', to: '2024-03-31', index_ids: ['R'], kinds: ['announcement', 'effective'] },
+  });
+  expect(events.map(({ date, kind }) => `${date} ${kind}`)).toEqual([
+    '2024-02-12 announcement',
+    '2024-02-16 effective',
+    '2024-03-01 announcement',
+    '2024-03-15 effective',
+    '2024-03-18 effective',
+    '2024-03-19 effective',
+  ]);
+});
+
+describe.each([
+  ['a review of weights', '2024-02-16'],
+  ['the first close of a phase', '2024-03-15'],
+  ['a later close of a phase', '2024-03-18'],
+  ['the last close of a phase', '2024-03-19'],
+])('the orders of %s', (_, date) => {
+  test('lead to the weights that the run takes on its date', async () => {
+    const accounts = [{ name: 'F', cash: 1e9, holdings: [] }];
+    const pack = await client.call('packRebalance', { params, body: { as_of: date, accounts } });
+    const { weights } = (await snapshots()).find((one) => one.date === date)!;
+    expect(pack).toMatchObject({ effective: date, basis: 'announced' });
+    const wanted = Object.fromEntries(pack.accounts[0]!.trades.map((trade) => [trade.identifier, trade.weight_target]));
+    expect(Object.keys(wanted).toSorted()).toEqual(Object.keys(weights).toSorted());
+    for (const [name, weight] of Object.entries(weights)) expect(wanted[name]).toBeCloseTo(weight, 12);
+  });
+});
+
+test('orders before an announcement are indicative and say when it comes', async () => {
+  const body = { as_of: '2024-02-29', accounts: [{ name: 'F', cash: 1e6, holdings: [] }] };
+  const pack = await client.call('packRebalance', { params, body });
+  expect(pack).toMatchObject({ effective: '2024-03-15', basis: 'indicative' });
+  expect(pack.findings.map(({ message }) => message).join(' ')).toContain('is announced on 2024-03-01');
+});
+
+test('a preview of a reference date and an explanation have the weights of the review', async () => {
+  const preview = await client.call('previewIndex', { params, body: { as_of: '2024-02-12' } });
+  expect(Object.values(preview.weights)).toEqual([0.25, 0.25, 0.25, 0.25]);
+  const [, monthly] = await snapshots();
+  expect(monthly!.target_weights).toEqual(preview.weights);
+  const [identifier] = Object.keys(monthly!.weights);
+  const explained = await client.call('explainName', {
+    params: { ...params, identifier: identifier! },
+    query: { as_of: '2024-02-20' },
+  });
+  expect(explained).toMatchObject({ reviews: ['monthly'], decision_date: '2024-02-12', included: true });
+  // The selection is that of the base date, the weight that of the review.
+  expect(explained.rules.map(({ rule_id, kept }) => [rule_id, kept])).toEqual([['top', true]]);
+  expect(explained.weighting!.uncapped_weight).toBe(0.25);
+  expect(explained.weight).toBeCloseTo(monthly!.weights[identifier!]!, 15);
+});
+
+test('the methodology says the dates and the reviews', async () => {
+  const { sentences } = await client.call('getMethodology', { params });
+  const text = JSON.stringify(sentences);
+  expect(text).toContain('the last session of the month before that of the effective date');
+  expect(text).toContain('It is announced on the first Friday of the month of the effective date.');
+  expect(text).toContain('closes of the pricing date, the second Friday of the month of the effective date');
+  expect(text).toContain('in steps of 50%, 25%, 25%');
+  expect(text).toContain('By the review monthly it is rebalanced (monthly)');
+});
+
+describe('a document is checked', () => {
+  const check = async (changes: object) => {
+    const { findings } = await client.call('validateIndex', { body: { ...document, ...changes } as never });
+    return findings.map(({ severity, code, path, message }) => ({ at: `${severity} ${code} ${path}`, message }));
+  };
+  const { reviews, rebalance } = document;
+  const [monthly] = reviews;
+
+  test('for dates out of order, on the sessions of its calendar', async () => {
+    const announcement = { rule: 'nth_weekday', nth: 3, weekday: 4 };
+    const [found] = await check({ rebalance: { ...rebalance, announcement } });
+    expect(found!.at).toBe('error INVALID_RANGE rebalance.announcement');
+    expect(found!.message).toContain('names 2024-03-15 for the rebalance effective on 2024-03-15');
+    const [later] = await check({ reviews: [{ ...monthly, schedule: { ...monthly.schedule, announcement } }] });
+    expect(later!.at).toBe('error INVALID_RANGE reviews[0].schedule.announcement');
+  });
+
+  test.each<[string, object, string]>([
+    ['an id that is taken', { ...monthly, id: 'rebalance' }, 'error DUPLICATE_ROW_ID reviews[0].id'],
+    ['an unknown member', { ...monthly, scopes: 1 }, 'error UNKNOWN_FIELD reviews[0].scopes'],
+    ['a selection that nothing reads', { ...monthly, selection: [] }, 'warning NO_EFFECT reviews[0].selection'],
+    ['a weighting of share counts', { ...monthly, scope: 'shares' }, 'warning NO_EFFECT reviews[0].weighting'],
+    [
+      'fixed shares beside weights',
+      { ...monthly, weighting: { type: 'PriceWeight' } },
+      'error NOT_IN_CHOICES reviews[0].weighting.type',
+    ],
+    [
+      'a rule that is not known',
+      { ...monthly, scope: 'membership', selection: [{ id: 'a', type: 'Top' }] },
+      'error UNKNOWN_TYPE reviews[0].selection[0].type',
+    ],
+    [
+      'a schedule without dates',
+      { ...monthly, schedule: { frequency: 'none' } },
+      'warning NO_EFFECT reviews[0].schedule',
+    ],
+    [
+      'a second selection of one date',
+      { ...monthly, scope: 'membership', schedule: { ...rebalance, phase: undefined } },
+      'error INVALID_RANGE rebalance.phase',
+    ],
+    [
+      'a column that the store lacks',
+      { ...monthly, weighting: { type: 'FieldWeight', params: { field: 'NOPE' } } },
+      'warning UNKNOWN_FIELD_NAME reviews[0].weighting.params.field',
+    ],
+  ])('for %s', async (_, review, expected) => {
+    expect((await check({ reviews: [review] })).map(({ at }) => at)).toContain(expected);
+  });
+
+  test('for two selections that take effect on one date', async () => {
+    const { phase: _phase, ...plain } = rebalance;
+    const twice = { ...monthly, scope: 'membership', schedule: plain };
+    const found = await check({ rebalance: plain, reviews: [twice] });
+    expect(found.find(({ at }) => at === 'warning NO_EFFECT reviews[0].schedule')!.message).toContain(
+      'The reviews rebalance and monthly both have the scope membership on 2024-03-15',
+    );
+  });
+
+  test('for share counts that no weight follows', async () => {
+    const { weighting: _weighting, ...counts } = { ...monthly, scope: 'shares' };
+    const pipeline = { weighting: { type: 'EqualWeight' } };
+    expect((await check({ pipeline, reviews: [counts] })).map(({ at }) => at)).toContain(
+      'warning NO_EFFECT reviews[0].scope',
+    );
+    expect((await check({ reviews: [counts] })).map(({ at }) => at)).not.toContain(
+      'warning NO_EFFECT reviews[0].scope',
+    );
+  });
+});

@@ -103,7 +103,8 @@ export const developedNet: Rulebook = (market, baseDate) => ({
 export const phasedFreeFloat: Rulebook = (market, baseDate) => {
   const monthly = { months: Array.from({ length: 12 }, (_, k) => k + 1), anchor: { day: 'last' } } as const;
   const { dates, float } = market.store;
-  const reviews = rebalanceSessions(dates, monthly);
+  const base = dates.findIndex((date) => date >= baseDate);
+  const reviews = [base, ...rebalanceSessions(dates, monthly).filter((t) => t > base)];
   return {
     '': runIndex(market, baseDate, {
       ...monthly,

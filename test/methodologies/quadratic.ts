@@ -15,7 +15,7 @@ export interface Programme {
 
 const ROUNDS = 120;
 /** Residuals and complementarity at which the answer is exact to rounding. */
-const ENOUGH = 1e-13;
+const ENOUGH = 1e-11;
 
 /** Solution of a convex quadratic programme by a primal-dual interior point method; undefined where rows contradict. */
 export function solveProgramme({ P, q, summed, rows }: Programme): number[] | undefined {
@@ -32,7 +32,8 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
     const beyond = rows.map((row, k) => rowValue(row, x) + slack[k]! - row.most);
     const gap = slack.reduce((sum, s, k) => sum + s * dual[k]!, 0) / rows.length;
     const worst = Math.max(Math.abs(budget), ...gradient.map(Math.abs), ...beyond.map(Math.abs));
-    if (worst < ENOUGH && gap < ENOUGH) return x;
+    if (worst < ENOUGH && gap < ENOUGH / 100) return x;
+    if (process.env['TRACE']) console.log(round, worst, gap);
     const factor = factorised(P, rows, { slack, dual });
     const step = (target: readonly number[]) => {
       // Complementarity wanted of each row; slack and dual are eliminated.

@@ -1,4 +1,6 @@
+import { runIndex } from './index-run.js';
 import type { Rulebook } from './parents.js';
+import { proportional } from './plain.js';
 import {
   committee,
   equalWeight,
@@ -72,3 +74,17 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'minimum-volatility': minimumVolatility(100),
   'paris-aligned': parisAligned(100),
 };
+
+/** The contracts designated in each month at their production weights, rolled into over five closes. */
+export const commodityRoll: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    months: Array.from({ length: 12 }, (_, k) => k + 1),
+    anchor: { day: 'date', date: 7 },
+    closes: 5,
+    decide: (t) =>
+      proportional(
+        market.members('ROLL', t),
+        (i) => market.price(i, t) * market.fact(i, t, 'PRODUCTION_WEIGHT'),
+      ),
+  }),
+});

@@ -48,8 +48,6 @@ const FUNDAMENTALS: Readonly<Record<string, readonly [number, number]>> = {
   THEME_SCORE: [0.1, 1],
   CARBON_INTENSITY: [1, 900],
 };
-/** Texts of the reference data. */
-const CATEGORIES = ['SECTOR', 'COUNTRY', 'ASSET_CLASS', 'ISSUER', 'EXCLUDED_BUSINESS', 'CLIMATE_IMPACT'] as const;
 /** Sectors of high climate impact. */
 const HIGH_IMPACT = new Set(['Industrials', 'Energy', 'Utilities', 'Real Estate']);
 const WHOLE = new Set(['ESG_RATING', 'CONTROVERSY_SCORE']);
@@ -96,7 +94,7 @@ export interface RawStore {
 }
 
 /** A generator of numbers from 0 to 1 (mulberry32). */
-function drawing(seed: number): () => number {
+export function drawing(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -299,7 +297,8 @@ export async function writeStore(store: RawStore, folder: string): Promise<void>
     ),
   );
   await write('market', 'date,identifier,CLOSE,VOLUME,SHARES_OUTSTANDING,FREE_FLOAT', bars);
-  const columns = [...CATEGORIES, 'PRICE_FACTOR', ...Object.keys(FUNDAMENTALS)];
+  const rowsOf = store.facts.flat();
+  const columns = [...new Set(rowsOf.flatMap(({ facts: row }) => Object.keys(row)))];
   const facts = ids.flatMap((id, i) =>
     store.facts[i]!.map((row) => [id, row.from, ...columns.map((name) => row.facts[name] ?? '')].join(',')),
   );

@@ -189,6 +189,11 @@ export function asDecided({ targets, columns, weights }: Composition): Pick<Comp
   return targets ?? { columns, weights };
 }
 
+/** A composition as it is known on a session: until it takes effect as decided, without prices and exits up to then. */
+export function asKnownOn(composition: Composition, session: number): Composition {
+  return composition.session > session ? { ...composition, ...asDecided(composition) } : composition;
+}
+
 /** The composition in force at the close of a session: the latest effective at or before it. */
 export function inForce<C extends Pick<Composition, 'session'>>(list: readonly C[], session: number): C | undefined {
   for (let i = list.length - 1; i >= 0; i--) if (list[i]!.session <= session) return list[i];

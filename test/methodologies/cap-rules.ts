@@ -51,7 +51,7 @@ export const tenForty: Rulebook = (market, baseDate) => ({
     decide(t, members) {
       const floatCap = (i: number) => market.floatCap(i, t);
       const country = market.listed(t).filter((i) => market.text(i, t, 'COUNTRY') === 'DE');
-      const bands = { lower: 0.93, upper: 0.97, target: 0.95 };
+      const bands = { lower: 0.985, upper: 0.995, target: 0.99 };
       const raw = proportional(covering(ranked(country, floatCap), floatCap, members, bands), floatCap);
       const issuer = (i: number) => market.text(i, t, 'ISSUER');
       const before = new Map<string, number>();

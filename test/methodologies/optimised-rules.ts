@@ -105,7 +105,7 @@ function* stages(): Generator<{ turnover: number; sectors: number; countries: nu
 }
 
 export const minimumVolatility =
-  (count: number): Rulebook =>
+  (count: number, most: number): Rulebook =>
   (market, baseDate) =>
     derived({ market, baseDate, count }, 'price', (problem, held) => {
       const { t, securities, parent } = problem;
@@ -114,7 +114,7 @@ export const minimumVolatility =
       const fixed = [
         ...between(
           parent.map(() => 0),
-          parent.map((weight) => Math.min(0.015, 20 * weight)),
+          parent.map((weight) => Math.min(most, 20 * weight)),
         ),
         ...styleRows(
           problem,
@@ -176,7 +176,7 @@ function turnoverRows(securities: readonly number[], held: Weights, limit: numbe
 }
 
 export const parisAligned =
-  (count: number): Rulebook =>
+  (count: number, most: number): Rulebook =>
   (market, baseDate) => {
     let atBase = NaN;
     return derived({ market, baseDate, count }, 'total', (problem, held) => {
@@ -191,10 +191,10 @@ export const parisAligned =
       const kept = securities.flatMap((_, k) => (excluded[k]! ? [] : [k]));
       const rows = [
         ...between(
-          parent.map((weight, k) => (excluded[k]! ? 0 : Math.max(0, weight - 0.02))),
-          parent.map((weight) => weight + 0.02),
+          parent.map(() => 0),
+          parent.map((weight) => weight + most),
         ),
-        ...groupRows(problem, 'SECTOR', { within: 0.05 }),
+        ...groupRows(problem, 'SECTOR', { within: 0.15 }),
         { terms: intensity.map((value, k): [number, number] => [k, (value - bound) / bound]), most: 0 },
         { terms: high.map((k): [number, number] => [k, -1]), most: -sum(high.map((k) => parent[k]!)) },
       ];

@@ -13,7 +13,11 @@ export const THIRD_FRIDAY: Anchor = { day: 'weekday', weekday: 5, nth: 3 };
 export const LAST_FRIDAY: Anchor = { day: 'weekday', weekday: 5, nth: 5 };
 export const EVERY_QUARTER = { months: QUARTERLY, anchor: THIRD_FRIDAY };
 
-export type Schedule = Pick<Terms, 'months' | 'anchor' | 'lag' | 'dividends'>;
+export type Schedule = Pick<Terms, 'months' | 'anchor' | 'lag' | 'reference' | 'dividends'>;
+
+/** The last session of the month before that of a session. */
+export const monthBefore = (dates: readonly string[], t: number): number =>
+  dates.findLastIndex((date) => date < dates[t]!.slice(0, 7));
 
 /** The largest securities by free-float market capitalisation with a buffer of a fifth. */
 export const largest =
@@ -28,28 +32,29 @@ export interface OnParent {
   readonly baseDate: string;
   readonly schedule: Schedule;
   readonly count: number;
-  decide(securities: number[], t: number, members: ReadonlySet<number> | null): Weights;
+  decide(securities: number[], t: number, members: Members, parent: Weights): Weights;
 }
 
 /** A parent of the largest securities, and an index of its members decided on the same days. */
 export function onParent({ market, baseDate, schedule, count, decide }: OnParent): Runs {
-  const membersOn = new Map<number, number[]>();
+  const parentOn = new Map<number, Weights>();
   const parentRule = largest(market, count);
   const PARENT = runIndex(market, baseDate, {
     ...schedule,
     dividends: 'price',
     decide(t, members) {
       const weights = parentRule(t, members);
-      membersOn.set(
-        t,
-        [...weights.keys()].toSorted((a, b) => a - b),
-      );
+      parentOn.set(t, weights);
       return weights;
     },
   });
   const run = runIndex(market, baseDate, {
     ...schedule,
-    decide: (t, members) => decide(membersOn.get(t)!, t, members),
+    decide(t, members) {
+      const parent = parentOn.get(t)!;
+      const securities = [...parent.keys()].toSorted((a, b) => a - b);
+      return decide(securities, t, members, parent);
+    },
   });
   return { '-PARENT': PARENT, '': run };
 }

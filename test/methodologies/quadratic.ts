@@ -1,3 +1,5 @@
+import { solve } from './plain.js';
+
 /** A row of coefficients of at most a bound: pairs of a variable and its coefficient. */
 export interface Row {
   readonly terms: readonly (readonly [number, number])[];
@@ -13,9 +15,12 @@ export interface Programme {
   readonly rows: readonly Row[];
 }
 
-const ROUNDS = 120;
-/** Residuals and complementarity at which the answer is exact to rounding. */
-const ENOUGH = 1e-11;
+const ROUNDS = 60;
+/** Residuals and complementarity at which the rows that bind are known. */
+const ENOUGH = 1e-7;
+const GAP = 1e-11;
+/** Part of the way to a bound that one step goes. */
+const PART = 0.995;
 
 /** Solution of a convex quadratic programme by a primal-dual interior point method; undefined where rows contradict. */
 export function solveProgramme({ P, q, summed, rows }: Programme): number[] | undefined {
@@ -32,8 +37,8 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
     const beyond = rows.map((row, k) => rowValue(row, x) + slack[k]! - row.most);
     const gap = slack.reduce((sum, s, k) => sum + s * dual[k]!, 0) / rows.length;
     const worst = Math.max(Math.abs(budget), ...gradient.map(Math.abs), ...beyond.map(Math.abs));
-    if (worst < ENOUGH && gap < ENOUGH / 100) return x;
-    if (process.env['TRACE']) console.log(round, worst, gap);
+    if (worst < ENOUGH && gap < GAP) return polished({ P, q, summed, rows: rows.filter((_, k) => dual[k]! > slack[k]!) });
+    if (gap > 1e3 || dual.some((value) => value > 1e10)) return undefined;
     const factor = factorised(P, rows, { slack, dual });
     const step = (target: readonly number[]) => {
       // Complementarity wanted of each row; slack and dual are eliminated.
@@ -58,19 +63,37 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
       rows.length;
     const centre = gap * (after / gap) ** 3;
     const { dx, dy, ds, dz } = step(affine.ds.map((d, k) => centre - d * affine.dz[k]!));
-    const length = 0.995 * Math.min(room(slack, ds), room(dual, dz));
+    const length = PART * Math.min(room(slack, ds), room(dual, dz));
     x = x.map((value, i) => value + length * dx[i]!);
     y += length * dy;
     slack = slack.map((value, k) => value + length * ds[k]!);
     dual = dual.map((value, k) => value + length * dz[k]!);
-    if (!x.every(Number.isFinite) || dual.some((value) => value > 1e14)) return undefined;
+    if (!x.every(Number.isFinite)) return undefined;
   }
   return undefined;
 }
 
+/** The optimum with rows that bind as equations, to rounding. */
+function polished({ P, q, summed, rows }: Programme): number[] {
+  const n = q.length;
+  const budget: Row = { terms: Array.from({ length: summed }, (_, i) => [i, 1] as const), most: 1 };
+  const equal = [budget, ...rows];
+  const size = n + equal.length;
+  const matrix = Array.from({ length: size }, (_, i) =>
+    Array.from({ length: size }, (__, j) => (i < n && j < n ? P[i]![j]! : 0)),
+  );
+  equal.forEach(({ terms }, k) =>
+    terms.forEach(([i, a]) => {
+      matrix[n + k]![i]! += a;
+      matrix[i]![n + k]! += a;
+    }),
+  );
+  return solve(matrix, [...q.map((value) => -value), ...equal.map(({ most }) => most)]).slice(0, n);
+}
+
 /** Largest step, up to 1, that keeps values positive; a little more than 1 so that a full step stays one. */
 function room(values: readonly number[], change: readonly number[]): number {
-  return values.reduce((most, value, k) => (change[k]! < 0 ? Math.min(most, -value / change[k]!) : most), 1 / 0.995);
+  return values.reduce((most, value, k) => (change[k]! < 0 ? Math.min(most, -value / change[k]!) : most), 1 / PART);
 }
 
 /** Lower factor of P + sum of dual / slack times the outer products of the rows. */

@@ -16,7 +16,6 @@ import {
 } from './size-rules.js';
 import {
   lowVolatility,
-  risingDividends,
   momentumScore,
   composite,
   sectorNeutral,
@@ -30,6 +29,8 @@ import {
 } from './score-rules.js';
 
 import { developedNet, phasedFreeFloat, tenForty } from './cap-rules.js';
+import { risingDividends } from './dividend-rules.js';
+import { growth100, leaders40 } from './review-rules.js';
 import { minimumVolatility, parisAligned } from './optimised-rules.js';
 import { hierarchicalRiskParity } from './risk-rules.js';
 
@@ -68,11 +69,13 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'equal-risk': equalRisk,
   'maximum-diversification': maximumDiversification,
   'hierarchical-risk-parity': hierarchicalRiskParity,
+  'leaders-40': leaders40,
+  'growth-100': growth100,
   'ten-forty': tenForty,
   'developed-net': developedNet,
   'phased-free-float': phasedFreeFloat,
-  'minimum-volatility': minimumVolatility(100),
-  'paris-aligned': parisAligned(100),
+  'minimum-volatility': minimumVolatility(100, 0.1),
+  'paris-aligned': parisAligned(100, 0.06),
 };
 
 /** The contracts designated in each month at their production weights, rolled into over five closes. */

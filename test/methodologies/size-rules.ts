@@ -1,4 +1,4 @@
-import { runIndex } from './index-run.js';
+import { nthWeekday, runIndex } from './index-run.js';
 import { type Rulebook, QUARTERLY, THIRD_FRIDAY, LAST_FRIDAY, EVERY_QUARTER, largest, onParent } from './parents.js';
 import { buffered, capped, covering, mean, percentiles, proportional, ranked, sum } from './plain.js';
 
@@ -12,7 +12,10 @@ export const committee: Rulebook = (market, baseDate) => ({
 export const equalWeight: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     ...EVERY_QUARTER,
-    lag: 5,
+    reference: (dates, t) => {
+      const second = nthWeekday(dates[t]!.slice(0, 7), { weekday: 5, nth: 2 });
+      return dates.findLastIndex((date) => date <= second);
+    },
     decide: (t) => proportional(market.members('COMMITTEE', t), () => 1),
   }),
 });

@@ -1,5 +1,5 @@
-import { runIndex } from './index-run.js';
-import { rebalanceSessions } from './index-run.js';
+import { medianOf } from './dividend-rules.js';
+import { rebalanceSessions, runIndex } from './index-run.js';
 import { type Rulebook } from './parents.js';
 import { capped, covering, mean, proportional, ranked, sum, type Weights } from './plain.js';
 
@@ -73,15 +73,9 @@ export const developedNet: Rulebook = (market, baseDate) => ({
     dividends: 'net',
     withheld: (i, t) => WITHHELD[market.text(i, t, 'COUNTRY')] ?? 0.15,
     decide(t, members) {
-      const median = (values: readonly number[]) => {
-        const sorted = values.filter((value) => !Number.isNaN(value)).toSorted((a, b) => a - b);
-        if (sorted.length < 126) return NaN;
-        const half = sorted.length / 2;
-        return Number.isInteger(half) ? (sorted[half - 1]! + sorted[half]!) / 2 : sorted[Math.floor(half)]!;
-      };
       const floatCap = (i: number) => market.floatCap(i, t);
       const eligible = market.listed(t).filter((i) => {
-        const ratio = (252 * median(market.traded(i, t, 252))) / floatCap(i);
+        const ratio = (252 * medianOf(market.traded(i, t, 252))) / floatCap(i);
         return floatCap(i) / market.cap(i, t) >= 0.15 - 1e-12 && ratio >= (members?.has(i) === true ? 0.1333 : 0.2);
       });
       const bands = { lower: 0.8, upper: 0.9, target: 0.85 };

@@ -100,7 +100,7 @@ function dueBySession(dates: readonly string[], base: number, terms: Terms): Map
     const sessions = rebalanceSessions(dates, review).filter((t) => t > base);
     for (const t of review === terms ? [base, ...sessions] : sessions) {
       if (due.has(t)) continue;
-      const decision = review.reference === undefined ? t - lag : reference(dates, t);
+      const decision = review.reference === undefined ? t - lag : Math.min(t, reference(dates, t));
       due.set(t, { review, decision, pricing: pricing?.(dates, t) ?? decision });
     }
   }
@@ -179,11 +179,7 @@ function pending(
 const valueOf = (market: Market, shares: Shares, t: number): number =>
   sum([...shares].map(([i, own]) => own * market.price(i, t)));
 
-function scaledTo(
-  market: Market,
-  shares: Shares,
-  { like, t }: { readonly like: Shares; readonly t: number },
-): Shares {
+function scaledTo(market: Market, shares: Shares, { like, t }: { readonly like: Shares; readonly t: number }): Shares {
   const scale = valueOf(market, like, t) / valueOf(market, shares, t);
   return new Map([...shares].map(([i, own]) => [i, own * scale]));
 }
@@ -191,15 +187,11 @@ function scaledTo(
 function mixed({ from, to, done, closes }: Phase): Shares {
   const share = done / closes;
   const all = new Set([...from.keys(), ...to.keys()]);
-  const both = [...all].map((i): [number, number] => [
-    i,
-    (1 - share) * (from.get(i) ?? 0) + share * (to.get(i) ?? 0),
-  ]);
+  const both = [...all].map((i): [number, number] => [i, (1 - share) * (from.get(i) ?? 0) + share * (to.get(i) ?? 0)]);
   return new Map(both.filter(([, own]) => own !== 0));
 }
 
-const keepsShares = ({ basket, splitsKeepWeight }: Terms): boolean =>
-  basket !== undefined && splitsKeepWeight !== true;
+const keepsShares = ({ basket, splitsKeepWeight }: Terms): boolean => basket !== undefined && splitsKeepWeight !== true;
 
 /** Growth of the level over a session: closes and dividends over the closes before, on the basis of the session. */
 function growthTo(market: Market, before: Shares, t: number, terms: Terms): number {

@@ -1,7 +1,7 @@
 import { runIndex, type PlainRun } from './index-run.js';
 import type { Market } from './market.js';
 import { hasBars, type Rulebook, type Schedule } from './parents.js';
-import { buffered, proportional, ranked, sampleCovariance, sum, zScores, type Weights } from './plain.js';
+import { buffered, proportional, ranked, sampleCovariance, sum, type Weights } from './plain.js';
 import { solveProgramme, type Row } from './quadratic.js';
 
 const HALF_YEARLY: Schedule = { months: [5, 11], anchor: { day: 'last' } };
@@ -32,32 +32,21 @@ const between = (low: readonly number[], high: readonly number[]): Row[] =>
     { terms: oneOf(k, -1), most: -least },
   ]);
 
-/** Rows that keep groups within a distance of the parent, small ones below three times their weight in it. */
+/** Rows that keep groups within a distance of the parent. */
 function groupRows(
   { market, t, securities, parent }: Problem,
   name: string,
-  { within, small = 0 }: { readonly within: number; readonly small?: number },
+  { within }: { readonly within: number },
 ): Row[] {
   const groups = new Set(securities.map((i) => market.text(i, t, name)));
   return [...groups].flatMap((group) => {
     const members = securities.flatMap((i, k) => (market.text(i, t, name) === group ? [k] : []));
     const own = sum(members.map((k) => parent[k]!));
     return [
-      { terms: members.map((k): [number, number] => [k, 1]), most: own < small ? 3 * own : own + within },
+      { terms: members.map((k): [number, number] => [k, 1]), most: own + within },
       { terms: members.map((k): [number, number] => [k, -1]), most: within - own },
     ];
   });
-}
-
-/** Rows that keep the active exposure to standardised values within a distance; a missing value counts as the mean. */
-function styleRows({ parent }: Problem, values: readonly number[], within: number): Row[] {
-  const z = zScores(values).map((value) => (Number.isNaN(value) ? 0 : value));
-  // Missing values stand on the mean of those that are known, and do not change the deviation.
-  const own = sum(z.map((value, k) => value * parent[k]!));
-  return [
-    { terms: z.map((value, k): [number, number] => [k, value]), most: own + within },
-    { terms: z.map((value, k): [number, number] => [k, -value]), most: within - own },
-  ];
 }
 
 /** Large securities with a full history, and weights within them. */
@@ -94,86 +83,6 @@ function derived(
 /** Weights above rounding, by security. */
 const positive = (securities: readonly number[], x: readonly number[]): Weights =>
   new Map(securities.flatMap((i, k) => (x[k]! > 1e-9 ? [[i, x[k]!] as [number, number]] : [])));
-
-const RELAXED = [0.07, 0.09, 0.11, 0.13, 0.15, 0.17, 0.19, 0.2];
-
-/** Limits in the order in which they are relaxed. */
-function* stages(): Generator<{ turnover: number; sectors: number; countries: number }> {
-  for (const turnover of [0.1, 0.15, 0.2, 0.25, 0.3]) yield { turnover, sectors: 0.05, countries: 0.05 };
-  for (const sectors of RELAXED) yield { turnover: 0.3, sectors, countries: 0.05 };
-  for (const countries of RELAXED) yield { turnover: 0.3, sectors: 0.2, countries };
-}
-
-export const minimumVolatility =
-  (count: number, most: number): Rulebook =>
-  (market, baseDate) =>
-    derived({ market, baseDate, count }, 'price', (problem, held) => {
-      const { t, securities, parent } = problem;
-      const covariance = covarianceOf(market, securities, t);
-      const n = securities.length;
-      const fixed = [
-        ...between(
-          parent.map(() => 0),
-          parent.map((weight) => Math.min(most, 20 * weight)),
-        ),
-        ...styleRows(
-          problem,
-          securities.map((i) => Math.log(market.floatCap(i, t))),
-          0.25,
-        ),
-        ...styleRows(
-          problem,
-          securities.map((i) => market.fact(i, t, 'BOOK_TO_PRICE')),
-          0.25,
-        ),
-        ...styleRows(
-          problem,
-          securities.map((i) => market.yield(i, t)),
-          0.25,
-        ),
-      ];
-      for (const { turnover, sectors, countries } of stages()) {
-        const rows = [
-          ...fixed,
-          ...groupRows(problem, 'SECTOR', { within: sectors, small: 0.025 }),
-          ...groupRows(problem, 'COUNTRY', { within: countries, small: 0.025 }),
-        ];
-        const traded = held === null ? { rows: [], moves: 0 } : turnoverRows(securities, held, turnover);
-        const size = n + traded.moves;
-        const P = Array.from({ length: size }, (_, i) =>
-          Array.from({ length: size }, (__, j) => (i < n && j < n ? covariance[i]![j]! : 0)),
-        );
-        const q = P.map(() => 0);
-        const x = solveProgramme({ P, q, summed: n, rows: [...rows, ...traded.rows] });
-        if (x !== undefined) return positive(securities, x);
-      }
-      throw new Error('no weights keep the limits');
-    });
-
-/** Rows with a variable for each distance from the held weight, whose sum is at most twice the limit. */
-function turnoverRows(securities: readonly number[], held: Weights, limit: number) {
-  const n = securities.length;
-  const outside = sum([...held].map(([i, weight]) => (securities.includes(i) ? 0 : weight)));
-  const from = securities.map((i) => held.get(i) ?? 0);
-  const rows: Row[] = from.flatMap((weight, k) => [
-    {
-      terms: [
-        [k, 1],
-        [n + k, -1],
-      ],
-      most: weight,
-    },
-    {
-      terms: [
-        [k, -1],
-        [n + k, -1],
-      ],
-      most: -weight,
-    },
-  ]);
-  rows.push({ terms: from.map((_, k): [number, number] => [n + k, 1]), most: 2 * limit - outside });
-  return { rows, moves: n };
-}
 
 export const parisAligned =
   (count: number, most: number): Rulebook =>

@@ -1,6 +1,7 @@
 import type { Market } from './market.js';
 import { rebalanceSessions, runIndex, type PlainRun } from './index-run.js';
 import { blendParts, totalReturnParent, type Rulebook } from './parents.js';
+import { medianOf } from './dividend-rules.js';
 import { buffered, capped, proportional, ranked } from './plain.js';
 
 const DAY = 86_400_000;
@@ -85,27 +86,17 @@ const quanto =
   (market, baseDate) => {
     const parent = totalReturnParent(market, baseDate, count);
     const rate = market.store.series['EURUSD']!;
-    const euros = levelsOf(
-      parent.base,
-      market.store.dates.length,
-      (t) => (grown(parent, t) * rate[t - 1]!) / rate[t]!,
-    );
+    const euros = levelsOf(parent.base, market.store.dates.length, (t) => (grown(parent, t) * rate[t - 1]!) / rate[t]!);
     return { '-PARENT': parent, '-UNHEDGED': euros, '': { ...parent, compositions: [] } };
   };
 
 /** The ten largest crypto assets that trade enough, and as much of them as has the target volatility. */
 export const cryptoCapped: Rulebook = (market, baseDate) => {
-  const middle = (values: number[]) => {
-    const sorted = values.filter((value) => !Number.isNaN(value)).toSorted((a, b) => a - b);
-    const half = sorted.length / 2;
-    if (sorted.length < values.length / 2) return NaN;
-    return Number.isInteger(half) ? (sorted[half - 1]! + sorted[half]!) / 2 : sorted[Math.floor(half)]!;
-  };
   const parent = runIndex(market, baseDate, {
     months: Array.from({ length: 12 }, (_, k) => k + 1),
     anchor: { day: 'first' },
     decide(t, members) {
-      const traded = (i: number) => middle(market.traded(i, t, 90)) >= (members?.has(i) === true ? 8e4 : 1e5);
+      const traded = (i: number) => medianOf(market.traded(i, t, 90)) >= (members?.has(i) === true ? 8e4 : 1e5);
       const cap = (i: number) => market.cap(i, t);
       const order = ranked(market.listed(t).filter(traded), cap);
       return capped(proportional(buffered(order, members, { count: 10, enter: 8, exit: 12 }), cap), 0.3);

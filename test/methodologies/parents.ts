@@ -21,7 +21,11 @@ export const monthBefore = (dates: readonly string[], t: number): number =>
 
 /** The largest securities by free-float market capitalisation with a buffer of a fifth. */
 export const largest =
-  (market: Market, count: number, { enter = 0.8 * count, exit = 1.2 * count } = {}): ((t: number, members: Members) => Weights) =>
+  (
+    market: Market,
+    count: number,
+    { enter = 0.8 * count, exit = 1.2 * count } = {},
+  ): ((t: number, members: Members) => Weights) =>
   (t, members) => {
     const floatCap = (i: number) => market.floatCap(i, t);
     return proportional(buffered(ranked(market.listed(t), floatCap), members, { count, enter, exit }), floatCap);

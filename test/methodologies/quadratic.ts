@@ -37,7 +37,8 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
     const beyond = rows.map((row, k) => rowValue(row, x) + slack[k]! - row.most);
     const gap = slack.reduce((sum, s, k) => sum + s * dual[k]!, 0) / rows.length;
     const worst = Math.max(Math.abs(budget), ...gradient.map(Math.abs), ...beyond.map(Math.abs));
-    if (worst < ENOUGH && gap < GAP) return polished({ P, q, summed, rows: rows.filter((_, k) => dual[k]! > slack[k]!) });
+    if (worst < ENOUGH && gap < GAP)
+      return polished({ P, q, summed, rows: rows.filter((_, k) => dual[k]! > slack[k]!) });
     if (gap > 1e3 || dual.some((value) => value > 1e10)) return undefined;
     const factor = factorised(P, rows, { slack, dual });
     const step = (target: readonly number[]) => {

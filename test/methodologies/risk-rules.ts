@@ -20,9 +20,7 @@ export function hierarchicalWeights(covariance: readonly (readonly number[])[]):
     let best = { a: 0, b: 1, distance: Infinity };
     for (let a = 0; a < clusters.length; a++)
       for (let b = a + 1; b < clusters.length; b++) {
-        const nearest = Math.min(
-          ...clusters[a]!.leaves.flatMap((i) => clusters[b]!.leaves.map((j) => apart(i, j))),
-        );
+        const nearest = Math.min(...clusters[a]!.leaves.flatMap((i) => clusters[b]!.leaves.map((j) => apart(i, j))));
         if (nearest < best.distance) best = { a, b, distance: nearest };
       }
     const [left, right] = [clusters[best.a]!, clusters[best.b]!];

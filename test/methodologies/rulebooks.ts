@@ -31,7 +31,7 @@ import {
 import { developedNet, phasedFreeFloat, tenForty } from './cap-rules.js';
 import { risingDividends } from './dividend-rules.js';
 import { growth100, leaders40 } from './review-rules.js';
-import { minimumVolatility, parisAligned } from './optimised-rules.js';
+import { parisAligned } from './optimised-rules.js';
 import { hierarchicalRiskParity } from './risk-rules.js';
 
 /** Rules by the id of their template, with the numbers of securities of this store. */
@@ -74,7 +74,6 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'ten-forty': tenForty,
   'developed-net': developedNet,
   'phased-free-float': phasedFreeFloat,
-  'minimum-volatility': minimumVolatility(100, 0.1),
   'paris-aligned': parisAligned(100, 0.06),
 };
 
@@ -85,9 +84,6 @@ export const commodityRoll: Rulebook = (market, baseDate) => ({
     anchor: { day: 'date', date: 7 },
     closes: 5,
     decide: (t) =>
-      proportional(
-        market.members('ROLL', t),
-        (i) => market.price(i, t) * market.fact(i, t, 'PRODUCTION_WEIGHT'),
-      ),
+      proportional(market.members('ROLL', t), (i) => market.price(i, t) * market.fact(i, t, 'PRODUCTION_WEIGHT')),
   }),
 });

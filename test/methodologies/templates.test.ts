@@ -22,10 +22,6 @@ const SESSIONS_MIN = 750;
 const SCALED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   'style-pair': [['"count":1000', '"count":150']],
   'size-segments': [['"count":3000', '"count":200']],
-  'minimum-volatility': [
-    ['"count":150', '"count":100'],
-    ['"upper":0.015', '"upper":0.1'],
-  ],
   'paris-aligned': [
     ['"count":150', '"count":100'],
     ['"upper":0.02', '"upper":0.06'],
@@ -110,10 +106,16 @@ async function compareTemplate(storeId: StoreId, id: string): Promise<void> {
     serviceMs += performance.now() - start;
     expect(job.error).toBeNull();
     const plain = runs[indexId.slice(stem.length)]!;
-    weightDifference = Math.max(weightDifference, compareWeights(indexId, job.result, { plain, ids: market.store.ids }));
+    weightDifference = Math.max(
+      weightDifference,
+      compareWeights(indexId, job.result, { plain, ids: market.store.ids }),
+    );
     levelDifference = Math.max(
       levelDifference,
-      compareLevels(await service.ok<Levels>('GET', `/analytics/${indexId}/levels`), { plain, dates: market.store.dates }),
+      compareLevels(await service.ok<Levels>('GET', `/analytics/${indexId}/levels`), {
+        plain,
+        dates: market.store.dates,
+      }),
     );
   }
   rows.push(

@@ -144,7 +144,9 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const latest = formatDay((market.dates.at(-1) ?? 0) - LEVEL_DAYS);
       const earliest = firstBaseDate(market);
       const base = latest > earliest ? latest : earliest;
-      const documents = Object.fromEntries(parsedDocuments(known.template, calendars, base).map((own) => [own.id, own]));
+      const documents = Object.fromEntries(
+        parsedDocuments(known.template, calendars, base).map((own) => [own.id, own]),
+      );
       const indexId = known.documents.at(-1)!.id; // A template has a document.
       const question = { market: handle, documents, indexId, points: LEVEL_POINTS };
       const { dates, levels: data } = await jobs.query('sketch-level', question, signal);

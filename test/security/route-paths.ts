@@ -19,7 +19,6 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   methodology_id: () => 'low-volatility',
   page: () => 'data',
   picture: () => 'index.webp',
-  methodology_id: () => 'best-in-class',
 };
 const NAMING = ['index_id', 'strategy_id', 'constraint_set_id', 'template_id', 'watchlist_id', 'store_id', 'model_id'];
 const NAMED = [...NAMING, 'document_id', 'run_id', 'render_id', 'job_id'];

@@ -17,22 +17,43 @@ export interface PlainRun {
 
 /** Day inside a month on which an index is rebalanced. */
 export type Anchor =
-  | { readonly day: 'first' | 'last' }
-  | { readonly day: 'weekday'; readonly weekday: number; readonly nth: number };
+  | { readonly day: 'first' }
+  | { readonly day: 'last' }
+  | { readonly day: 'weekday'; readonly weekday: number; readonly nth: number }
+  | { readonly day: 'date'; readonly date: number };
 
-export interface Terms {
+/** Constituents before a decision; null at the base. */
+export type Members = ReadonlySet<number> | null;
+
+export interface Review {
   readonly months: readonly number[];
   readonly anchor: Anchor;
   /** Sessions from the decision to the effective close. */
   readonly lag?: number;
-  readonly dividends?: 'price' | 'total';
+  /** Session whose data count for one that takes effect on `t`, and that whose closes turn weights into shares. */
+  readonly reference?: (dates: readonly string[], t: number) => number;
+  readonly pricing?: (dates: readonly string[], t: number) => number;
+  /** Closes over which a composition takes effect. */
+  readonly closes?: number;
+  /** Target weights at the close of a session; weights held then are those of constituents after drift. */
+  decide(t: number, members: Members, held: Weights): Weights;
+}
+
+export interface Terms extends Review {
+  /** In the order in which they count where they meet. */
+  readonly reviews?: readonly Review[];
+  readonly dividends?: 'price' | 'total' | 'net';
+  /** Fraction of an ordinary dividend that is withheld. */
+  readonly withheld?: (security: number, t: number) => number;
   /** Held shares in place of shares from weights: the shares of one unit of each security. */
   readonly basket?: (security: number, t: number) => number;
   /** Multiplies the shares of a basket at a split. */
   readonly splitsKeepWeight?: boolean;
-  /** Target weights at the close of a session. */
-  decide(t: number, members: ReadonlySet<number> | null): Weights;
+  /** Changes of constituents after a close; undefined for none. */
+  readonly between?: (t: number, shares: Shares) => Shares | undefined;
 }
+
+export type Shares = Map<number, number>;
 
 const BASE_VALUE = 1000;
 
@@ -46,14 +67,18 @@ export function rebalanceSessions(
     if (!months.includes(Number(month.slice(5)))) return [];
     const inMonth = dates.flatMap((date, t) => (date.startsWith(month) ? [t] : []));
     if (anchor.day === 'first') return [inMonth[0]!];
-    if (anchor.day !== 'weekday') return [inMonth.at(-1)!];
-    const wanted = nthWeekday(month, anchor);
+    if (anchor.day === 'last') return [inMonth.at(-1)!];
+    const wanted =
+      anchor.day === 'weekday' ? nthWeekday(month, anchor) : `${month}-${String(anchor.date).padStart(2, '0')}`;
     const t = dates.findIndex((date) => date >= wanted); // A holiday moves it to the session after.
     return t < 0 ? [] : [t];
   });
 }
 
-function nthWeekday(month: string, { weekday, nth }: { readonly weekday: number; readonly nth: number }): string {
+export function nthWeekday(
+  month: string,
+  { weekday, nth }: { readonly weekday: number; readonly nth: number },
+): string {
   const days = Array.from({ length: 31 }, (_, k) => `${month}-${String(k + 1).padStart(2, '0')}`).filter((day) => {
     const date = new Date(`${day}T00:00:00Z`);
     return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day) && date.getUTCDay() === weekday;
@@ -61,59 +86,133 @@ function nthWeekday(month: string, { weekday, nth }: { readonly weekday: number;
   return nth === 5 ? days.at(-1)! : days[nth - 1]!;
 }
 
+interface Due {
+  readonly review: Review;
+  readonly decision: number;
+  readonly pricing: number;
+}
+
+/** What is due at each effective close, the review that counts first; the base is decided and priced on its own day. */
+function dueBySession(dates: readonly string[], base: number, terms: Terms): Map<number, Due> {
+  const due = new Map<number, Due>();
+  for (const review of [terms, ...(terms.reviews ?? [])]) {
+    const { lag = 0, reference = () => -1, pricing } = review;
+    const sessions = rebalanceSessions(dates, review).filter((t) => t > base);
+    for (const t of review === terms ? [base, ...sessions] : sessions) {
+      if (due.has(t)) continue;
+      const decision = review.reference === undefined ? t - lag : Math.min(t, reference(dates, t));
+      due.set(t, { review, decision, pricing: pricing?.(dates, t) ?? decision });
+    }
+  }
+  return due;
+}
+
+/** A composition that takes effect over several closes. */
+interface Phase {
+  readonly from: Shares;
+  readonly to: Shares;
+  readonly closes: number;
+  done: number;
+}
+
 /**
- * An index of securities: shares follow from target weights and the closes of the decision, change with splits, and are
- * scaled at the effective close so that the level is continuous.
+ * An index of securities: shares follow from target weights and the closes of the pricing session, change with splits, and
+ * are scaled at the effective close so that the level is continuous.
  */
 export function runIndex(market: Market, baseDate: string, terms: Terms): PlainRun {
-  const { dates, close, split } = market.store;
+  const { dates } = market.store;
   const base = dates.findIndex((date) => date >= baseDate);
-  const effective = new Set([base, ...rebalanceSessions(dates, terms).filter((t) => t > base)]);
-  const { lag = 0, dividends = 'price' } = terms;
+  const due = dueBySession(dates, base, terms);
   const compositions: Composition[] = [];
   const levels: number[] = [];
-  let shares = new Map<number, number>();
-  let members: ReadonlySet<number> | null = null;
+  const heldOn = new Map<number, Shares>();
+  let shares: Shares = new Map();
+  let phase = null as Phase | null;
   let level = BASE_VALUE;
+  const weightsOf = (held: Shares, t: number) =>
+    proportional([...held.keys()], (i) => held.get(i)! * market.price(i, t));
   for (let t = base; t < dates.length; t++) {
     if (t > base) {
-      const grown = nextClose(market, shares, t, { terms, dividends });
-      level *= grown.growth;
-      shares = grown.shares;
+      level *= growthTo(market, shares, t, terms);
+      shares = carried(market, shares, t, terms);
+      if (phase !== null)
+        phase = { ...phase, from: carried(market, phase.from, t, terms), to: carried(market, phase.to, t, terms) };
     }
     levels.push(level);
-    if (!effective.has(t)) continue;
-    const decision = t - lag;
-    const weights = terms.decide(decision, members);
-    members = new Set(weights.keys());
-    shares = new Map(
-      [...weights].map(([i, weight]) => {
-        let own = terms.basket?.(i, decision) ?? weight / close[i]![decision]!;
-        for (let s = decision + 1; s <= t; s++) own *= split[i]![s]!;
-        return [i, own];
-      }),
-    );
-    compositions.push({
-      date: dates[t]!,
-      weights: proportional([...shares.keys()], (i) => shares.get(i)! * close[i]![t]!),
-    });
+    heldOn.set(t, shares);
+    const now = due.get(t);
+    const changed = now === undefined && phase === null ? terms.between?.(t, shares) : undefined;
+    if (changed !== undefined) shares = changed;
+    if (now !== undefined) {
+      const before = heldOn.get(Math.max(base, now.decision))!;
+      const members = t === base ? null : new Set(before.keys());
+      const weights = now.review.decide(now.decision, members, weightsOf(before, now.decision));
+      const to = pending(market, weights, { from: now.pricing, to: t, terms });
+      const { closes = 1 } = now.review;
+      if (t === base || closes === 1) shares = to;
+      else phase = { from: shares, to: scaledTo(market, to, { like: shares, t }), closes, done: 0 };
+    }
+    if (phase !== null) {
+      phase.done++;
+      shares = mixed(phase);
+      if (phase.done === phase.closes) phase = null;
+      compositions.push({ date: dates[t]!, weights: weightsOf(shares, t) });
+    } else if (now !== undefined || changed !== undefined)
+      compositions.push({ date: dates[t]!, weights: weightsOf(shares, t) });
   }
   return { base, levels, compositions };
 }
 
-/** Growth of the level to a close, and the shares held then. */
-function nextClose(
-  { store: { close, split }, dividend }: Market,
-  before: ReadonlyMap<number, number>,
-  t: number,
-  { terms, dividends }: { readonly terms: Terms; readonly dividends: 'price' | 'total' },
-) {
-  const keepsShares = terms.basket !== undefined && terms.splitsKeepWeight !== true;
-  const ratio = (i: number): number => split[i]![t]!;
-  const shares = new Map([...before].map(([i, own]) => [i, keepsShares ? own : own * ratio(i)]));
-  // The close before on the basis of this session: a security whose shares do not follow the split has less weight then.
-  const opening = sum([...shares].map(([i, own]) => (own * close[i]![t - 1]!) / ratio(i)));
-  const value = sum([...shares].map(([i, own]) => own * close[i]![t]!));
-  const cash = dividends === 'total' ? sum([...shares].map(([i, own]) => own * dividend(i, t))) : 0;
-  return { growth: (value + cash) / opening, shares };
+/** Shares of target weights at the closes of a session, and what they have become at a later one. */
+function pending(
+  market: Market,
+  weights: Weights,
+  { from, to, terms }: { readonly from: number; readonly to: number; readonly terms: Terms },
+): Shares {
+  let shares: Shares = new Map(
+    [...weights].map(([i, weight]) => [i, terms.basket?.(i, from) ?? weight / market.price(i, from)]),
+  );
+  for (let t = from + 1; t <= to; t++) shares = carried(market, shares, t, { ...terms, splitsKeepWeight: true });
+  return shares;
+}
+
+const valueOf = (market: Market, shares: Shares, t: number): number =>
+  sum([...shares].map(([i, own]) => own * market.price(i, t)));
+
+function scaledTo(market: Market, shares: Shares, { like, t }: { readonly like: Shares; readonly t: number }): Shares {
+  const scale = valueOf(market, like, t) / valueOf(market, shares, t);
+  return new Map([...shares].map(([i, own]) => [i, own * scale]));
+}
+
+function mixed({ from, to, done, closes }: Phase): Shares {
+  const share = done / closes;
+  const all = new Set([...from.keys(), ...to.keys()]);
+  const both = [...all].map((i): [number, number] => [i, (1 - share) * (from.get(i) ?? 0) + share * (to.get(i) ?? 0)]);
+  return new Map(both.filter(([, own]) => own !== 0));
+}
+
+const keepsShares = ({ basket, splitsKeepWeight }: Terms): boolean => basket !== undefined && splitsKeepWeight !== true;
+
+/** Growth of the level over a session: closes and dividends over the closes before, on the basis of the session. */
+function growthTo(market: Market, before: Shares, t: number, terms: Terms): number {
+  const { split, special } = market.store;
+  const { dividends = 'price', withheld = () => 0 } = terms;
+  const own = (i: number): number => (keepsShares(terms) ? 1 : split[i]![t]!);
+  const opening = sum(
+    [...before].map(([i, shares]) => shares * own(i) * (market.price(i, t - 1) / split[i]![t]! - special[i]![t]!)),
+  );
+  const value = sum([...before].map(([i, shares]) => shares * own(i) * market.price(i, t)));
+  if (dividends === 'price') return value / opening;
+  const kept = (i: number): number => (dividends === 'net' ? 1 - withheld(i, t) : 1);
+  const cash = sum([...before].map(([i, shares]) => shares * own(i) * market.dividend(i, t) * kept(i)));
+  return (value + cash) / opening;
+}
+
+/** Shares after a session: those of splits, without securities that leave at its close. */
+function carried(market: Market, before: Shares, t: number, terms: Terms): Shares {
+  const { split, delisted } = market.store;
+  const own = (i: number): number => (keepsShares(terms) ? 1 : split[i]![t]!);
+  return new Map(
+    [...before].flatMap(([i, shares]) => (delisted[i] === t ? [] : [[i, shares * own(i)] as [number, number]])),
+  );
 }

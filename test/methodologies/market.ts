@@ -3,8 +3,10 @@ import type { RawStore } from './store.js';
 /** Questions about the raw store at the close of a session. */
 export interface Market {
   readonly store: RawStore;
-  /** Securities with a bar on the session, in the order of their identifiers. */
+  /** Securities with a price on one of the latest five sessions that are still listed, in the order of their identifiers. */
   listed(t: number): number[];
+  /** The latest close; after a split on a session without a bar, on its basis. */
+  price(i: number, t: number): number;
   cap(i: number, t: number): number;
   floatCap(i: number, t: number): number;
   /** Growth over the session without dividends; with them where they are asked for. NaN without a bar before. */
@@ -23,6 +25,9 @@ export interface Market {
   members(universe: string, t: number): number[];
 }
 
+/** Sessions for which the latest bar prices a security that may enter. */
+const LISTED_SESSIONS = 5;
+
 export function createMarket(store: RawStore): Market {
   const { dates, close, split } = store;
   const paid = store.dividends.map((rows) => new Map(rows.map(({ date, value }) => [date, value])));
@@ -36,17 +41,27 @@ export function createMarket(store: RawStore): Market {
 
   const dividend = (i: number, t: number): number => paid[i]!.get(dates[t]!) ?? 0;
   const growth = (i: number, t: number, withDividends = false): number =>
-    (split[i]![t]! * (close[i]![t]! + (withDividends ? dividend(i, t) : 0))) / close[i]![t - 1]!;
+    (split[i]![t]! * (close[i]![t]! + (withDividends ? dividend(i, t) : 0))) /
+    (close[i]![t - 1]! - store.special[i]![t]!);
   const factAt = (i: number, t: number, name: string) =>
     store.facts[i]!.findLast(({ from }) => from <= dates[t]!)?.facts[name];
   const sessionsTo = (t: number, count: number) => Array.from({ length: count }, (_, k) => t - count + 1 + k);
-  const cap = (i: number, t: number): number => close[i]![t]! * store.shares[i]![t]!;
+  /** Session of the latest bar, by security and session; -1 before the first. */
+  const bar = close.map((row) => {
+    let latest = -1;
+    return Int32Array.from(row, (value, t) => (latest = Number.isNaN(value) ? latest : t));
+  });
+  const price = (i: number, t: number): number => close[i]![bar[i]![t]!] ?? NaN;
+  const cap = (i: number, t: number): number => price(i, t) * (store.shares[i]![bar[i]![t]!] ?? NaN);
+  const isListed = (i: number, t: number): boolean =>
+    bar[i]![t]! >= 0 && t - bar[i]![t]! < LISTED_SESSIONS && (store.delisted[i]! < 0 || t < store.delisted[i]!);
 
   return {
     store,
-    listed: (t) => store.ids.flatMap((_, i) => (Number.isNaN(close[i]![t]!) ? [] : [i])),
+    listed: (t) => store.ids.flatMap((_, i) => (isListed(i, t) ? [i] : [])),
+    price,
     cap,
-    floatCap: (i, t) => cap(i, t) * store.float[i]![t]!,
+    floatCap: (i, t) => cap(i, t) * (store.float[i]![bar[i]![t]!] ?? NaN),
     growth,
     returns: (i, t, sessions, withDividends = false) =>
       sessionsTo(t, sessions).map((s) => growth(i, s, withDividends) - 1),
@@ -57,7 +72,7 @@ export function createMarket(store: RawStore): Market {
     yield(i, t) {
       const before = `${Number(dates[t]!.slice(0, 4)) - 1}${dates[t]!.slice(4)}`;
       const year = store.dividends[i]!.filter(({ date }) => date > before && date <= dates[t]!);
-      return year.reduce((total, { date, value }) => total + value / sharesSince(i, date, t), 0) / close[i]![t]!;
+      return year.reduce((total, { date, value }) => total + value / sharesSince(i, date, t), 0) / price(i, t);
     },
     yearsOfGrowth(i, t) {
       const total = new Map<number, number>();
@@ -77,6 +92,7 @@ export function createMarket(store: RawStore): Market {
     members: (universe, t) =>
       store.universes[universe]!.filter(({ start, end }) => start <= dates[t]! && (end === null || dates[t]! < end))
         .map(({ security }) => security)
+        .filter((security) => isListed(security, t))
         .toSorted((a, b) => a - b),
   };
 }

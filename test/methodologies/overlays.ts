@@ -1,6 +1,8 @@
 import type { Market } from './market.js';
-import { rebalanceSessions, type PlainRun } from './index-run.js';
+import { rebalanceSessions, runIndex, type PlainRun } from './index-run.js';
 import { blendParts, totalReturnParent, type Rulebook } from './parents.js';
+import { medianOf } from './dividend-rules.js';
+import { buffered, capped, proportional, ranked } from './plain.js';
 
 const DAY = 86_400_000;
 const BASE_VALUE = 1000;
@@ -22,31 +24,95 @@ const grown = ({ base, levels }: PlainRun, t: number): number => levels[t - base
 const interest = (market: Market, series: string, t: number): number =>
   ((market.store.series[series]![t - 1]! / 100) * daysBetween(market, t)) / 360;
 
+interface RiskTerms {
+  readonly target: number;
+  readonly most: number;
+  /** Sessions of a year. */
+  readonly year?: number;
+  /** Distance from its target up to which an exposure stays, and its largest change at once. */
+  readonly tolerance?: number;
+  readonly step?: number;
+  /** Exposures change after the last session of a month alone. */
+  readonly isMonthly?: boolean;
+}
+
 /** Exposure to a target volatility: the larger of two volatilities whose weights decay, as known two sessions before. */
-function riskControl(market: Market, parent: PlainRun): PlainRun {
+function riskControl(
+  market: Market,
+  parent: PlainRun,
+  { target, most, year = 252, tolerance, step, isMonthly }: RiskTerms,
+): PlainRun {
   const { base, levels } = parent;
+  const { dates } = market.store;
   const squares = levels.slice(1).map((level, k) => Math.log(level / levels[k]!) ** 2);
   const volatility = (known: number, halfLife: number): number => {
     const weights = squares.slice(0, known).map((_, k) => 0.5 ** ((known - 1 - k) / halfLife));
     const total = weights.reduce((a, b) => a + b, 0);
-    return Math.sqrt((252 * weights.reduce((a, weight, k) => a + weight * squares[k]!, 0)) / total);
+    return Math.sqrt((year * weights.reduce((a, weight, k) => a + weight * squares[k]!, 0)) / total);
   };
-  const exposure = (t: number): number => {
+  const aim = (t: number): number => {
     const known = t - base - 2;
-    if (known <= 0) return 1;
-    return Math.min(1.5, 0.1 / Math.max(volatility(known, 11.2022), volatility(known, 22.7566)));
+    if (known <= 0) return Math.min(1, most);
+    return Math.min(most, target / Math.max(volatility(known, 11.2022), volatility(known, 22.7566)));
   };
-  return levelsOf(base, market.store.dates.length, (t) => {
-    const held = exposure(t - 1);
+  const isReview = (t: number): boolean => isMonthly !== true || dates[t]!.slice(0, 7) !== dates[t + 1]?.slice(0, 7);
+  const exposures: number[] = [aim(base)];
+  for (let t = base + 1; t < dates.length; t++) {
+    const before = exposures.at(-1)!;
+    const change = aim(t) - before;
+    const moves = isReview(t) && (tolerance === undefined || Math.abs(change) > tolerance);
+    const limit = step ?? Infinity;
+    exposures.push(moves ? before + Math.max(-limit, Math.min(limit, change)) : before);
+  }
+  return levelsOf(base, dates.length, (t) => {
+    const held = exposures[t - 1 - base]!;
     return 1 + held * (grown(parent, t) - 1) + (1 - held) * interest(market, 'CASH', t);
   });
 }
+
+const dynamic =
+  (count: number): Rulebook =>
+  (market, baseDate) => {
+    const parent = totalReturnParent(market, baseDate, count);
+    return {
+      '-PARENT': parent,
+      '-MONTHLY': riskControl(market, parent, { target: 0.12, most: 1.5, isMonthly: true }),
+      '': riskControl(market, parent, { target: 0.12, most: 1.5, tolerance: 0.05, step: 0.2 }),
+    };
+  };
+
+const quanto =
+  (count: number): Rulebook =>
+  (market, baseDate) => {
+    const parent = totalReturnParent(market, baseDate, count);
+    const rate = market.store.series['EURUSD']!;
+    const euros = levelsOf(parent.base, market.store.dates.length, (t) => (grown(parent, t) * rate[t - 1]!) / rate[t]!);
+    return { '-PARENT': parent, '-UNHEDGED': euros, '': { ...parent, compositions: [] } };
+  };
+
+/** The ten largest crypto assets that trade enough, and as much of them as has the target volatility. */
+export const cryptoCapped: Rulebook = (market, baseDate) => {
+  const parent = runIndex(market, baseDate, {
+    months: Array.from({ length: 12 }, (_, k) => k + 1),
+    anchor: { day: 'first' },
+    decide(t, members) {
+      const traded = (i: number) => medianOf(market.traded(i, t, 90)) >= (members?.has(i) === true ? 8e4 : 1e5);
+      const cap = (i: number) => market.cap(i, t);
+      const order = ranked(market.listed(t).filter(traded), cap);
+      return capped(proportional(buffered(order, members, { count: 10, enter: 8, exit: 12 }), cap), 0.3);
+    },
+  });
+  return {
+    '-PARENT': parent,
+    '': riskControl(market, parent, { target: 0.4, most: 1, year: 365, tolerance: 0.05 }),
+  };
+};
 
 const riskControlled =
   (count: number): Rulebook =>
   (market, baseDate) => {
     const parent = totalReturnParent(market, baseDate, count);
-    const total = riskControl(market, parent);
+    const total = riskControl(market, parent, { target: 0.1, most: 1.5 });
     const excess = levelsOf(
       parent.base,
       market.store.dates.length,
@@ -174,6 +240,8 @@ const blend: Rulebook = (market, baseDate) => {
 /** Rules of indices on others. */
 export const OVERLAY_RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'risk-control': riskControlled(150),
+  'dynamic-risk-control': dynamic(150),
+  quanto: quanto(150),
   decrement: decrements(150),
   'leveraged-and-short': leveraged(150),
   'currency-hedged': currencyHedged(150),

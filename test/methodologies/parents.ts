@@ -1,4 +1,4 @@
-import { runIndex, type Anchor, type PlainRun, type Terms } from './index-run.js';
+import { runIndex, type Anchor, type Members, type PlainRun, type Terms } from './index-run.js';
 import type { Market } from './market.js';
 import { buffered, proportional, ranked, sampleDeviation, type Weights } from './plain.js';
 
@@ -13,11 +13,19 @@ export const THIRD_FRIDAY: Anchor = { day: 'weekday', weekday: 5, nth: 3 };
 export const LAST_FRIDAY: Anchor = { day: 'weekday', weekday: 5, nth: 5 };
 export const EVERY_QUARTER = { months: QUARTERLY, anchor: THIRD_FRIDAY };
 
-export type Schedule = Pick<Terms, 'months' | 'anchor' | 'lag' | 'dividends'>;
+export type Schedule = Pick<Terms, 'months' | 'anchor' | 'lag' | 'reference' | 'dividends'>;
+
+/** The last session of the month before that of a session. */
+export const monthBefore = (dates: readonly string[], t: number): number =>
+  dates.findLastIndex((date) => date < dates[t]!.slice(0, 7));
 
 /** The largest securities by free-float market capitalisation with a buffer of a fifth. */
 export const largest =
-  (market: Market, count: number, { enter = 0.8 * count, exit = 1.2 * count } = {}): Terms['decide'] =>
+  (
+    market: Market,
+    count: number,
+    { enter = 0.8 * count, exit = 1.2 * count } = {},
+  ): ((t: number, members: Members) => Weights) =>
   (t, members) => {
     const floatCap = (i: number) => market.floatCap(i, t);
     return proportional(buffered(ranked(market.listed(t), floatCap), members, { count, enter, exit }), floatCap);
@@ -28,34 +36,35 @@ export interface OnParent {
   readonly baseDate: string;
   readonly schedule: Schedule;
   readonly count: number;
-  decide(securities: number[], t: number, members: ReadonlySet<number> | null): Weights;
+  decide(securities: number[], t: number, members: Members, parent: Weights): Weights;
 }
 
 /** A parent of the largest securities, and an index of its members decided on the same days. */
 export function onParent({ market, baseDate, schedule, count, decide }: OnParent): Runs {
-  const membersOn = new Map<number, number[]>();
+  const parentOn = new Map<number, Weights>();
   const parentRule = largest(market, count);
   const PARENT = runIndex(market, baseDate, {
     ...schedule,
     dividends: 'price',
     decide(t, members) {
       const weights = parentRule(t, members);
-      membersOn.set(
-        t,
-        [...weights.keys()].toSorted((a, b) => a - b),
-      );
+      parentOn.set(t, weights);
       return weights;
     },
   });
   const run = runIndex(market, baseDate, {
     ...schedule,
-    decide: (t, members) => decide(membersOn.get(t)!, t, members),
+    decide(t, members) {
+      const parent = parentOn.get(t)!;
+      const securities = [...parent.keys()].toSorted((a, b) => a - b);
+      return decide(securities, t, members, parent);
+    },
   });
   return { '-PARENT': PARENT, '': run };
 }
 
 export const hasBars = (market: Market, t: number, sessions: number) => (i: number) =>
-  !Number.isNaN(market.store.close[i]![t - sessions + 1]!);
+  market.store.close[i]!.subarray(t - sessions + 1, t + 1).every((close) => !Number.isNaN(close));
 
 /** Deviation of the returns that are there; missing where they are fewer than half. */
 export function deviationOf(returns: readonly number[]): number {

@@ -171,6 +171,14 @@ function bisected(of: (x: number) => number, wanted: number): number {
   return (low + high) / 2;
 }
 
+/** Weights under a cap for each security: they keep their proportions as far as their caps allow. */
+export function cappedEach(weights: Weights, capOf: (security: number) => number): Weights {
+  const entries = [...weights];
+  const held = (scale: number) => sum(entries.map(([i, weight]) => Math.min(capOf(i), weight * scale)));
+  const scale = bisected(held, 1);
+  return new Map(entries.map(([i, weight]) => [i, Math.min(capOf(i), weight * scale)]));
+}
+
 /**
  * Weights under a cap on each and a cap on each group: within a group, and among groups that are not at their cap, they
  * keep their proportions as far as the single cap allows.
@@ -264,7 +272,7 @@ export function mostDiversifiedWeights(covariance: readonly (readonly number[])[
 }
 
 /** Solves a system of linear equations by elimination with pivots. */
-function solve(matrix: readonly (readonly number[])[], right: readonly number[]): number[] {
+export function solve(matrix: readonly (readonly number[])[], right: readonly number[]): number[] {
   const rows = matrix.map((row, i) => [...row, right[i]!]);
   const n = rows.length;
   for (let column = 0; column < n; column++) {

@@ -1,4 +1,6 @@
+import { runIndex } from './index-run.js';
 import type { Rulebook } from './parents.js';
+import { proportional } from './plain.js';
 import {
   committee,
   equalWeight,
@@ -14,7 +16,6 @@ import {
 } from './size-rules.js';
 import {
   lowVolatility,
-  risingDividends,
   momentumScore,
   composite,
   sectorNeutral,
@@ -26,6 +27,12 @@ import {
   equalRisk,
   maximumDiversification,
 } from './score-rules.js';
+
+import { developedNet, phasedFreeFloat, tenForty } from './cap-rules.js';
+import { risingDividends } from './dividend-rules.js';
+import { growth100, leaders40 } from './review-rules.js';
+import { parisAligned } from './optimised-rules.js';
+import { hierarchicalRiskParity } from './risk-rules.js';
 
 /** Rules by the id of their template, with the numbers of securities of this store. */
 export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
@@ -61,4 +68,22 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'thematic-score': thematic,
   'equal-risk': equalRisk,
   'maximum-diversification': maximumDiversification,
+  'hierarchical-risk-parity': hierarchicalRiskParity,
+  'leaders-40': leaders40,
+  'growth-100': growth100,
+  'ten-forty': tenForty,
+  'developed-net': developedNet,
+  'phased-free-float': phasedFreeFloat,
+  'paris-aligned': parisAligned(100, 0.06),
 };
+
+/** The contracts designated in each month at their production weights, rolled into over five closes. */
+export const commodityRoll: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    months: Array.from({ length: 12 }, (_, k) => k + 1),
+    anchor: { day: 'date', date: 7 },
+    closes: 5,
+    decide: (t) =>
+      proportional(market.members('ROLL', t), (i) => market.price(i, t) * market.fact(i, t, 'PRODUCTION_WEIGHT')),
+  }),
+});

@@ -9,10 +9,12 @@ import {
   hasBars,
   deviationOf,
   momentumOf,
+  monthBefore,
 } from './parents.js';
 import {
   buffered,
   capped,
+  cappedEach,
   cappedByGroup,
   equalRiskWeights,
   limited,
@@ -38,7 +40,7 @@ export const lowVolatility =
       market,
       baseDate,
       count,
-      schedule: { months: [2, 5, 8, 11], anchor: THIRD_FRIDAY, lag: 12 },
+      schedule: { months: [2, 5, 8, 11], anchor: THIRD_FRIDAY, reference: monthBefore },
       decide(parent, t) {
         const eligible = parent.filter(hasBars(market, t, 252));
         const risk = new Map(
@@ -49,30 +51,6 @@ export const lowVolatility =
       },
     });
 
-export const risingDividends: Rulebook = (market, baseDate) => ({
-  '': runIndex(market, baseDate, {
-    months: [1, 4, 7, 10],
-    anchor: { day: 'last' },
-    dividends: 'total',
-    decide(t) {
-      const median = (values: number[]) => {
-        const sorted = values.filter((value) => !Number.isNaN(value)).toSorted((a, b) => a - b);
-        const half = sorted.length / 2;
-        if (sorted.length < 32) return NaN; // Half of the 63 sessions are needed.
-        return Number.isInteger(half) ? (sorted[half - 1]! + sorted[half]!) / 2 : sorted[Math.floor(half)]!;
-      };
-      const eligible = market
-        .listed(t)
-        .filter((i) => market.floatCap(i, t) >= 3e9 && median(market.traded(i, t, 63)) >= 5e6);
-      const years = new Map(eligible.map((i) => [i, market.yearsOfGrowth(i, t)]));
-      const rising = (least: number) => eligible.filter((i) => years.get(i)! >= least);
-      const held = rising(25).length >= 40 ? rising(25) : rising(20);
-      const equal = proportional(held, () => 1);
-      return cappedByGroup(equal, (i) => market.text(i, t, 'SECTOR'), { cap: 1, groupCap: 0.3 });
-    },
-  }),
-});
-
 export const momentumScore =
   (count: number): Rulebook =>
   (market, baseDate) =>
@@ -80,8 +58,8 @@ export const momentumScore =
       market,
       baseDate,
       count,
-      schedule: { months: [3, 9], anchor: THIRD_FRIDAY, lag: 13 },
-      decide(parent, t, members) {
+      schedule: { months: [3, 9], anchor: THIRD_FRIDAY, reference: monthBefore },
+      decide(parent, t, members, parentWeights) {
         const risk = parent.map((i) => deviationOf(market.returns(i, t, 252)));
         const over = (sessions: number) =>
           zScores(parent.map((i, k) => momentumOf(market, i, { t: t - 21, sessions }) / risk[k]!));
@@ -89,10 +67,8 @@ export const momentumScore =
         const scores = new Map(parent.map((i, k) => [i, score(limited(0.5 * year[k]! + 0.5 * half[k]!, 3))]));
         const order = ranked(parent.filter(hasBars(market, t, 253)), (i) => scores.get(i)!);
         const held = buffered(order, members, { count: 100, enter: 80, exit: 120 });
-        return capped(
-          proportional(held, (i) => market.floatCap(i, t) * scores.get(i)!),
-          0.09,
-        );
+        const raw = proportional(held, (i) => market.floatCap(i, t) * scores.get(i)!);
+        return cappedEach(raw, (i) => Math.min(0.09, 3 * parentWeights.get(i)!));
       },
     });
 
@@ -134,7 +110,7 @@ export const composite =
       market,
       baseDate,
       count,
-      schedule: { months: [6, 12], anchor: THIRD_FRIDAY, lag: 13 },
+      schedule: { months: [6, 12], anchor: THIRD_FRIDAY, reference: monthBefore },
       decide(parent, t, members) {
         const z = compositeScores(market, parent, { t, ratios, tails: 0.025, most: 4 });
         const held = buffered(

@@ -1,4 +1,4 @@
-import { runIndex } from './index-run.js';
+import { nthWeekday, runIndex } from './index-run.js';
 import { type Rulebook, QUARTERLY, THIRD_FRIDAY, LAST_FRIDAY, EVERY_QUARTER, largest, onParent } from './parents.js';
 import { buffered, capped, covering, mean, percentiles, proportional, ranked, sum } from './plain.js';
 
@@ -12,7 +12,10 @@ export const committee: Rulebook = (market, baseDate) => ({
 export const equalWeight: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     ...EVERY_QUARTER,
-    lag: 5,
+    reference: (dates, t) => {
+      const second = nthWeekday(dates[t]!.slice(0, 7), { weekday: 5, nth: 2 });
+      return dates.findLastIndex((date) => date <= second);
+    },
     decide: (t) => proportional(market.members('COMMITTEE', t), () => 1),
   }),
 });
@@ -134,7 +137,7 @@ export const priceAverage: Rulebook = (market, baseDate) => ({
     months: Array.from({ length: 12 }, (_, k) => k + 1),
     anchor: { day: 'last' },
     basket: () => 1,
-    decide: (t) => proportional(market.members('AVERAGE', t), (i) => market.store.close[i]![t]!),
+    decide: (t) => proportional(market.members('AVERAGE', t), (i) => market.price(i, t)),
   }),
 });
 
@@ -146,7 +149,7 @@ export const adjustedAverage: Rulebook = (market, baseDate) => {
       anchor: { day: 'first' },
       basket: factor,
       splitsKeepWeight: true,
-      decide: (t) => proportional(market.members('AVERAGE', t), (i) => market.store.close[i]![t]! * factor(i, t)),
+      decide: (t) => proportional(market.members('AVERAGE', t), (i) => market.price(i, t) * factor(i, t)),
     }),
   };
 };

@@ -46,10 +46,20 @@ const FUNDAMENTALS: Readonly<Record<string, readonly [number, number]>> = {
   CONTROVERSY_SCORE: [0, 10],
   THEME_REVENUE: [0, 1],
   THEME_SCORE: [0.1, 1],
+  CARBON_INTENSITY: [1, 900],
 };
+/** Sectors of high climate impact. */
+const HIGH_IMPACT = new Set(['Industrials', 'Energy', 'Utilities', 'Real Estate']);
 const WHOLE = new Set(['ESG_RATING', 'CONTROVERSY_SCORE']);
 /** Columns that every security has. */
-const COMPLETE = new Set(['PAYOUT_RATIO', 'ESG_RATING', 'CONTROVERSY_SCORE', 'THEME_REVENUE', 'THEME_SCORE']);
+const COMPLETE = new Set([
+  'PAYOUT_RATIO',
+  'ESG_RATING',
+  'CONTROVERSY_SCORE',
+  'THEME_REVENUE',
+  'THEME_SCORE',
+  'CARBON_INTENSITY',
+]);
 
 export interface Membership {
   readonly security: number;
@@ -72,6 +82,10 @@ export interface RawStore {
   readonly split: readonly Float64Array[];
   /** Ordinary dividend by security and ex-date, on the basis of that day. */
   readonly dividends: readonly (readonly { readonly date: string; readonly value: number }[])[];
+  /** Special dividend by security, then session; 0 for none. */
+  readonly special: readonly Float64Array[];
+  /** Session on which a security leaves the exchange at its last close; -1 for none. */
+  readonly delisted: readonly number[];
   /** Rows of reference data by security, each valid from a date on. */
   readonly facts: readonly (readonly { readonly from: string; readonly facts: Facts }[])[];
   readonly universes: Readonly<Record<string, readonly Membership[]>>;
@@ -80,7 +94,7 @@ export interface RawStore {
 }
 
 /** A generator of numbers from 0 to 1 (mulberry32). */
-function drawing(seed: number): () => number {
+export function drawing(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -117,6 +131,8 @@ export function drawStore(): RawStore {
     shares: panel(),
     float: panel(),
     split: ids.map(() => new Float64Array(dates.length).fill(1)),
+    special: ids.map(() => new Float64Array(dates.length)),
+    delisted: ids.map((_, i) => (i % 41 === 17 ? 400 + 90 * Math.floor(i / 41) : -1)),
   };
   ids.forEach((_, i) => drawBars(store, i, { random, normal, market, sector: sectors[i % SECTORS.length]! }));
   return {
@@ -128,7 +144,10 @@ export function drawStore(): RawStore {
   };
 }
 
-type Bars = Pick<RawStore, 'dates' | 'ids' | 'close' | 'volume' | 'shares' | 'float' | 'split'>;
+type Bars = Pick<
+  RawStore,
+  'dates' | 'ids' | 'close' | 'volume' | 'shares' | 'float' | 'split' | 'special' | 'delisted'
+>;
 
 interface Draw {
   readonly random: () => number;
@@ -145,17 +164,25 @@ function drawBars(store: Bars, i: number, { random, normal, market, sector }: Dr
   let price = 15 + 120 * random();
   let shares = Math.round(2e7 * Math.exp(1.6 * normal()) * 10);
   let float = Math.round(100 * (0.08 + 0.92 * random())) / 100;
-  const turnover = 0.001 + 0.006 * random();
-  for (let t = listed; t < dates.length; t++) {
+  const turnover = 0.0002 + 0.006 * random();
+  const specials = i % 25 === 6 ? 150 + Math.floor(random() * 900) : -1;
+  const gap = { from: i % 15 === 11 ? 200 + Math.floor(random() * 800) : -1, length: 1 + (i % 3) };
+  const end = store.delisted[i]! < 0 ? dates.length - 1 : store.delisted[i]!;
+  for (let t = listed; t <= end; t++) {
     price *= Math.exp(beta * market[t]! + sector[t]! + own * normal());
     if (t === splits && t > listed) {
       store.split[i]![t] = 2;
       price /= 2;
       shares *= 2;
     }
+    if (t === specials && t > listed) {
+      store.special[i]![t] = Math.round(0.2 * price * 100) / 100;
+      price -= store.special[i]![t]!;
+    }
     if (t % 63 === i % 63) shares = Math.round(shares * (1 + 0.01 * normal()));
     if (t % 251 === i % 251) float = Math.min(1, Math.max(0.05, Math.round(100 * (float + 0.05 * normal())) / 100));
     price = Math.max(2, price);
+    if (t >= gap.from && t < gap.from + gap.length) continue;
     store.close[i]![t] = Math.round(price * 100) / 100;
     store.volume[i]![t] = Math.round(shares * turnover * (0.5 + random()));
     store.shares[i]![t] = shares;
@@ -165,7 +192,7 @@ function drawBars(store: Bars, i: number, { random, normal, market, sector }: Dr
 
 /** Quarterly dividends that rise in some years; of some securities since long before the first bar. */
 function drawDividends(store: Bars, i: number, random: () => number) {
-  const { dates, close, split } = store;
+  const { dates, close, split, delisted } = store;
   if (i % 4 === 3) return [];
   const firstBar = close[i]!.findIndex((value) => !Number.isNaN(value));
   const paid: { date: string; value: number }[] = [];
@@ -177,7 +204,7 @@ function drawDividends(store: Bars, i: number, random: () => number) {
     for (const month of year < 2014 ? ['06'] : ['02', '05', '08', '11']) {
       const from = `${year}-${month}-${String(10 + (i % 12)).padStart(2, '0')}`;
       const t = year < 2014 ? -1 : dates.findIndex((date) => date >= from);
-      if (year >= 2014 && (t <= firstBar || t < 0)) continue;
+      if (year >= 2014 && (t <= firstBar || t < 0 || (delisted[i]! >= 0 && t >= delisted[i]!))) continue;
       const basis = t < 0 ? 1 : split[i]!.slice(0, t + 1).reduce((product, ratio) => product * ratio, 1);
       const yearly = year < 2014 ? 4 : 1;
       const value = Math.round((amount * yearly * 1e4) / basis) / 1e4;
@@ -191,8 +218,11 @@ function drawFacts({ dates, split }: Bars, i: number, random: () => number) {
   const levels = Object.fromEntries(Object.keys(FUNDAMENTALS).map((name) => [name, random()]));
   const fixed = {
     SECTOR: SECTORS[i % SECTORS.length]!,
-    COUNTRY: COUNTRIES[(i * 7) % COUNTRIES.length]!,
+    COUNTRY: i % 50 === 8 ? 'CH' : COUNTRIES[(i * 7) % COUNTRIES.length]!,
     ASSET_CLASS: i % 10 === 0 ? 'Bond' : 'Equity',
+    ISSUER: `I${i % 25 === 15 ? i - 5 : i}`,
+    EXCLUDED_BUSINESS: i % 14 === 9 ? 'Yes' : 'No',
+    CLIMATE_IMPACT: HIGH_IMPACT.has(SECTORS[i % SECTORS.length]!) ? 'High' : 'Low',
   };
   const absent = new Set(Object.keys(FUNDAMENTALS).filter((name) => !COMPLETE.has(name) && random() < 0.04));
   const rows: { from: string; facts: Facts }[] = [];
@@ -267,7 +297,8 @@ export async function writeStore(store: RawStore, folder: string): Promise<void>
     ),
   );
   await write('market', 'date,identifier,CLOSE,VOLUME,SHARES_OUTSTANDING,FREE_FLOAT', bars);
-  const columns = ['SECTOR', 'COUNTRY', 'ASSET_CLASS', 'PRICE_FACTOR', ...Object.keys(FUNDAMENTALS)];
+  const rowsOf = store.facts.flat();
+  const columns = [...new Set(rowsOf.flatMap(({ facts: row }) => Object.keys(row)))];
   const facts = ids.flatMap((id, i) =>
     store.facts[i]!.map((row) => [id, row.from, ...columns.map((name) => row.facts[name] ?? '')].join(',')),
   );
@@ -275,6 +306,10 @@ export async function writeStore(store: RawStore, folder: string): Promise<void>
   const actions = ids.flatMap((id, i) => [
     ...store.dividends[i]!.map(({ date, value }) => `${id},DIVIDEND,${value},${date}`),
     ...dates.flatMap((date, t) => (store.split[i]![t] === 1 ? [] : [`${id},SPLIT,${store.split[i]![t]},${date}`])),
+    ...dates.flatMap((date, t) =>
+      store.special[i]![t] === 0 ? [] : [`${id},SPECIAL_DIVIDEND,${store.special[i]![t]},${date}`],
+    ),
+    ...(store.delisted[i]! < 0 ? [] : [`${id},DELISTING,,${dates[store.delisted[i]!]}`]),
   ]);
   await write('corporate_actions', 'identifier,type,value,ex_date', actions);
   const members = Object.entries(store.universes).flatMap(([name, rows]) =>

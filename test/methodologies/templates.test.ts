@@ -4,9 +4,11 @@ import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contrac
 import { finishedHere } from '../cli/process.js';
 import { liveService, type LiveService } from '../real/live.js';
 import type { PlainRun } from './index-run.js';
-import { createMarket } from './market.js';
-import { OVERLAY_RULEBOOKS } from './overlays.js';
-import { RULEBOOKS } from './rulebooks.js';
+import { createMarket, type Market } from './market.js';
+import { cryptoCapped, OVERLAY_RULEBOOKS } from './overlays.js';
+import { drawCoins, drawContracts } from './other-stores.js';
+import { commodityRoll, RULEBOOKS } from './rulebooks.js';
+import type { Rulebook } from './parents.js';
 import { drawStore, writeStore } from './store.js';
 
 const BASE_DATE = '2015-04-01';
@@ -20,6 +22,11 @@ const SESSIONS_MIN = 750;
 const SCALED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   'style-pair': [['"count":1000', '"count":150']],
   'size-segments': [['"count":3000', '"count":200']],
+  'paris-aligned': [
+    ['"count":150', '"count":100'],
+    ['"upper":0.02', '"upper":0.06'],
+    ['"lower":-0.05,"upper":0.05', '"lower":-0.15,"upper":0.15'],
+  ],
   'fundamental-weights': [['"count":1000', '"count":100']],
   'fixed-count-600': [['"count":600,"enter_rank":550,"exit_rank":750', '"count":120,"enter_rank":110,"exit_rank":150']],
   'float-bands': [['"count":300,"enter_rank":240,"exit_rank":360', '"count":60,"enter_rank":48,"exit_rank":72']],
@@ -35,31 +42,49 @@ interface BacktestResult {
 }
 
 const store = drawStore();
-const market = createMarket(store);
-const rulebooks = { ...RULEBOOKS, ...OVERLAY_RULEBOOKS };
+/** Stores by id, and the rules that they are compared by. */
+const MARKETS = {
+  drawn: { market: createMarket(store), rulebooks: { ...RULEBOOKS, ...OVERLAY_RULEBOOKS } },
+  coins: { market: createMarket(drawCoins()), rulebooks: { 'crypto-capped': cryptoCapped } },
+  contracts: { market: createMarket(drawContracts(store.dates)), rulebooks: { 'commodity-roll': commodityRoll } },
+} satisfies Record<string, { readonly market: Market; readonly rulebooks: Readonly<Record<string, Rulebook>> }>;
+type StoreId = keyof typeof MARKETS;
 const rows: string[] = [];
 let service: LiveService;
 
 beforeAll(async () => {
   service = await liveService();
-  const location = join(service.folder, 'store');
-  await writeStore(store, location);
-  const body = { name: 'Drawn', store_id: 'drawn', kind: 'folder', location, adjustment: 'none', currency: 'USD' };
-  await service.ok('POST', '/data/stores', body);
-  expect((await service.job('/data/stores/drawn/activate')).error).toBeNull();
+  await activate('drawn');
 });
 afterAll(async () => {
   console.log(['template | documents | weights | level | service | plain', ...rows].join('\n'));
   await service?.close();
 });
 
+/** Serves a store. */
+async function activate(id: StoreId): Promise<void> {
+  const location = join(service.folder, id);
+  await writeStore(MARKETS[id].market.store, location);
+  const body = { name: id, store_id: id, kind: 'folder', location, adjustment: 'none', currency: 'USD' };
+  await service.ok('POST', '/data/stores', body);
+  expect((await service.job(`/data/stores/${id}/activate`)).error).toBeNull();
+}
+
 test('every template that ships has rules written down in plain code, and runs on this store', async () => {
   const { templates } = await service.ok<TemplateCollection>('GET', '/indices/templates');
-  expect(templates.map(({ id }) => id)).toEqual(Object.keys(rulebooks).toSorted());
-  expect(templates.filter(({ can_run: canRun }) => canRun !== true)).toEqual([]);
+  const all = Object.values(MARKETS).flatMap(({ rulebooks }) => Object.keys(rulebooks));
+  expect(templates.map(({ id }) => id)).toEqual(all.toSorted());
+  const own = Object.keys(MARKETS.drawn.rulebooks);
+  expect(templates.filter(({ id, can_run: canRun }) => own.includes(id) && canRun !== true)).toEqual([]);
 });
 
-test.each(Object.keys(rulebooks))('%s: members, weights and levels are those of its rules', async (id) => {
+test.each(Object.keys(MARKETS.drawn.rulebooks))('%s: members, weights and levels are those of its rules', (id) =>
+  compareTemplate('drawn', id),
+);
+
+async function compareTemplate(storeId: StoreId, id: string): Promise<void> {
+  const { market } = MARKETS[storeId];
+  const rulebooks: Readonly<Record<string, Rulebook>> = MARKETS[storeId].rulebooks;
   const began = performance.now();
   const runs = rulebooks[id]!(market, BASE_DATE);
   const plainMs = performance.now() - began;
@@ -81,10 +106,16 @@ test.each(Object.keys(rulebooks))('%s: members, weights and levels are those of 
     serviceMs += performance.now() - start;
     expect(job.error).toBeNull();
     const plain = runs[indexId.slice(stem.length)]!;
-    weightDifference = Math.max(weightDifference, compareWeights(indexId, job.result, plain));
+    weightDifference = Math.max(
+      weightDifference,
+      compareWeights(indexId, job.result, { plain, ids: market.store.ids }),
+    );
     levelDifference = Math.max(
       levelDifference,
-      compareLevels(await service.ok<Levels>('GET', `/analytics/${indexId}/levels`), plain),
+      compareLevels(await service.ok<Levels>('GET', `/analytics/${indexId}/levels`), {
+        plain,
+        dates: market.store.dates,
+      }),
     );
   }
   rows.push(
@@ -99,7 +130,7 @@ test.each(Object.keys(rulebooks))('%s: members, weights and levels are those of 
   );
   expect(weightDifference).toBeLessThanOrEqual(TOLERANCE);
   expect(levelDifference).toBeLessThanOrEqual(TOLERANCE);
-});
+}
 
 test('a template becomes an index under another id by one command, which replaces nothing', async () => {
   const words = ['index', 'new', '--from', 'low-volatility', '--id', 'CALM', '--url', service.url];
@@ -126,6 +157,15 @@ test('the level of a template is that of the index it becomes, over the last thr
   expect(level.data).toEqual(level.index.map((date) => levelOn.get(date)));
 });
 
+test.each(['coins', 'contracts'] as const)('templates on the store %s are those of their rules', async (storeId) => {
+  await activate(storeId);
+  for (const id of Object.keys(MARKETS[storeId].rulebooks)) {
+    const { can_run: canRun } = await service.ok<TemplateDetail>('GET', `/indices/templates/${id}`);
+    expect(canRun).toBe(true);
+    await compareTemplate(storeId, id);
+  }
+});
+
 test('a store without shares, sectors and series cannot run the templates that read them, and says so', async () => {
   const data = ['2024-01-02', '2024-01-03'].map((date) => ['A', date, 100]);
   const market = { index: [0, 1], columns: ['identifier', 'date', 'CLOSE'], data };
@@ -145,20 +185,27 @@ test('a store without shares, sectors and series cannot run the templates that r
 });
 
 /** Largest difference of a target weight over all reviews; members must be the same. */
-function compareWeights(indexId: string, { rebalances }: BacktestResult, { compositions }: PlainRun): number {
+function compareWeights(
+  indexId: string,
+  { rebalances }: BacktestResult,
+  { plain: { compositions }, ids }: { readonly plain: PlainRun; readonly ids: readonly string[] },
+): number {
   if (compositions.length === 0) return 0;
   expect(compositions.length, indexId).toBeGreaterThanOrEqual(REVIEWS_MIN);
   expect(rebalances.map(({ date }) => date.slice(0, 10))).toEqual(compositions.map(({ date }) => date));
   const differences = rebalances.flatMap(({ date, weights }, k) => {
-    const own = new Map([...compositions[k]!.weights].map(([i, weight]) => [store.ids[i]!, weight]));
+    const own = new Map([...compositions[k]!.weights].map(([i, weight]) => [ids[i]!, weight]));
     expect(Object.keys(weights).toSorted(), `${indexId} ${date}`).toEqual([...own.keys()].toSorted());
     return Object.entries(weights).map(([name, weight]) => Math.abs(weight - own.get(name)!));
   });
   return Math.max(...differences);
 }
 
-function compareLevels({ levels: { index, data } }: Levels, plain: PlainRun): number {
-  expect(index.map((date) => date.slice(0, 10))).toEqual(store.dates.slice(plain.base));
+function compareLevels(
+  { levels: { index, data } }: Levels,
+  { plain, dates }: { readonly plain: PlainRun; readonly dates: readonly string[] },
+): number {
+  expect(index.map((date) => date.slice(0, 10))).toEqual(dates.slice(plain.base));
   expect(data.length).toBeGreaterThanOrEqual(SESSIONS_MIN);
   return Math.max(...data.map((level, k) => Math.abs(level / plain.levels[k]! - 1)));
 }

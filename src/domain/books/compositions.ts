@@ -198,6 +198,11 @@ export function asDecided({ targets, columns, weights }: Composition): Pick<Comp
 /** Whether a review or a breach decided a composition, so that all its weights are new. */
 export const isReview = ({ cause }: Composition): boolean => cause === undefined || cause === 'breach';
 
+/** A composition as it is known on a session: until it takes effect as decided, without prices and exits up to then. */
+export function asKnownOn(composition: Composition, session: number): Composition {
+  return composition.session > session ? { ...composition, ...asDecided(composition) } : composition;
+}
+
 /** The composition in force at the close of a session: the latest effective at or before it. */
 export function inForce<C extends Pick<Composition, 'session'>>(list: readonly C[], session: number): C | undefined {
   for (let i = list.length - 1; i >= 0; i--) if (list[i]!.session <= session) return list[i];

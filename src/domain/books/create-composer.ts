@@ -24,6 +24,7 @@ import {
   type Composer,
   type ResumedIndex,
   type DeciderFactory,
+  asKnownOn,
   inForce,
 } from './compositions.js';
 
@@ -120,7 +121,8 @@ export function createComposer({
     decidedOn(indexId, session) {
       const { list } = composer.compositions(indexId);
       const isDecided = ({ decision }: Composition): boolean => decision <= session;
-      return list.findLast(isDecided) ?? resumed?.get(indexId)?.before.findLast(isDecided);
+      const found = list.findLast(isDecided) ?? resumed?.get(indexId)?.before.findLast(isDecided);
+      return found && asKnownOn(found, session);
     },
     memory: (indexId) => resumed?.get(indexId)?.memory ?? null,
     incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,

@@ -71,8 +71,9 @@ export function documentsOfTemplate(template: MethodologyTemplate, { indexId, ba
     template.documents.map(({ id }) => [id, indexId === undefined ? id : `${indexId}${id.slice(stem.length)}`]),
   );
   return template.documents.map((document) => {
-    const body = withNames(document, renamed) as Body; // An object stays one.
-    return baseDate === undefined ? body : { ...body, base_date: baseDate };
+    // The base date stands wherever the document counts from it, as in a bound that follows a path.
+    const words = baseDate === undefined ? renamed : new Map([...renamed, [document.base_date, baseDate]]);
+    return withNames(document, words) as Body; // An object stays one.
   });
 }
 

@@ -144,7 +144,9 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const latest = formatDay((market.dates.at(-1) ?? 0) - LEVEL_DAYS);
       const earliest = firstBaseDate(market);
       const base = latest > earliest ? latest : earliest;
-      const documents = Object.fromEntries(known.documents.map((own) => [own.id, { ...own, base_date: base }]));
+      const documents = Object.fromEntries(
+        parsedDocuments(known.template, calendars, base).map((own) => [own.id, own]),
+      );
       const indexId = known.documents.at(-1)!.id; // A template has a document.
       const question = { market: handle, documents, indexId, points: LEVEL_POINTS };
       const { dates, levels: data } = await jobs.query('sketch-level', question, signal);
@@ -163,14 +165,7 @@ function firstBaseDate({ dates }: MarketData): string {
 
 /** @throws Error for a file whose documents are not valid, or that does not say what a column holds */
 function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
-  const byId = new Map<string, IndexDocument>();
-  for (const body of documentsOfTemplate(template, {})) {
-    const { document, findings } = validateIndex(body, { calendars: calendars.list(), indexOf: (id) => byId.get(id) });
-    if (document === undefined)
-      throw new Error(`data/methodologies/${template.id}.json: ${String(body['id'])}: ${JSON.stringify(findings)}`);
-    byId.set(document.id, document);
-  }
-  const documents = [...byId.values()];
+  const documents = parsedDocuments(template, calendars);
   const needs = needsOfDocuments(documents);
   const unexplained = needs.filter(({ name }) => !(name in template.meanings) && !(name in USUAL));
   if (unexplained.length > 0)
@@ -178,6 +173,18 @@ function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
       `data/methodologies/${template.id}.json says in meanings nothing of ${unexplained.map(({ name }) => name).join(', ')}`,
     );
   return { template, documents, needs };
+}
+
+/** The documents of a template as they are computed, from its own base date unless another is given. */
+function parsedDocuments(template: MethodologyTemplate, calendars: Calendars, baseDate?: string): IndexDocument[] {
+  const byId = new Map<string, IndexDocument>();
+  for (const body of documentsOfTemplate(template, { baseDate })) {
+    const { document, findings } = validateIndex(body, { calendars: calendars.list(), indexOf: (id) => byId.get(id) });
+    if (document === undefined)
+      throw new Error(`data/methodologies/${template.id}.json: ${String(body['id'])}: ${JSON.stringify(findings)}`);
+    byId.set(document.id, document);
+  }
+  return [...byId.values()];
 }
 
 /** Errors that running the documents on a market would give. */

@@ -16,11 +16,12 @@ const template = {
       universe: { kind: 'index', id: 'TWO-PARTS-PARENT' },
       datapoints: { A: 'weight_in("TWO-PARTS-PARENT") + member_of("TWO-PARTS-PARENTS")' },
       overlay: { parts: [{ index_id: 'TWO-PARTS-PARENT', weight: 1 }] },
+      path: { base: '2018-01-02', from: '2018-01-03' },
     },
   ],
 };
 
-test('another id renames documents and what refers to them, in expressions too, and nothing else', () => {
+test('another id and another base date change documents and what refers to them, in expressions too, and nothing else', () => {
   const parsed = MethodologyTemplate.parse(template);
   expect(documentsOfTemplate(parsed, { indexId: 'MINE', baseDate: '2020-02-03' })).toEqual([
     { id: 'MINE-PARENT', name: 'Parent', base_date: '2020-02-03' },
@@ -31,6 +32,7 @@ test('another id renames documents and what refers to them, in expressions too, 
       universe: { kind: 'index', id: 'MINE-PARENT' },
       datapoints: { A: 'weight_in("MINE-PARENT") + member_of("TWO-PARTS-PARENTS")' },
       overlay: { parts: [{ index_id: 'MINE-PARENT', weight: 1 }] },
+      path: { base: '2020-02-03', from: '2018-01-03' },
     },
   ]);
   expect(documentsOfTemplate(parsed, {})).toEqual(template.documents);

@@ -1,0 +1,117 @@
+import { medianOf } from './dividend-rules.js';
+import { rebalanceSessions, runIndex } from './index-run.js';
+import { type Rulebook } from './parents.js';
+import { capped, covering, mean, proportional, ranked, sum, type Weights } from './plain.js';
+
+const MSCI_QUARTERS = { months: [2, 5, 8, 11], anchor: { day: 'last' } } as const;
+
+interface Ladder {
+  readonly single?: { readonly above: number; readonly to: number };
+  readonly group?: { readonly above: number; readonly together: number; readonly to: number };
+}
+
+/** Weights by a key after two stages: single ones, then the large ones together. */
+export function laddered<K>(weights: ReadonlyMap<K, number>, { single, group }: Ladder): Map<K, number> {
+  const keys = [...weights.keys()];
+  const cutTo = (list: readonly number[], shares: readonly number[], cap: number): number[] => {
+    const total = sum(shares);
+    const cut = capped(new Map(list.map((k, i) => [k, shares[i]! / total])), cap);
+    return list.map((k) => cut.get(k)!);
+  };
+  let values = keys.map((key) => weights.get(key)!);
+  if (single !== undefined && Math.max(...values) > single.above + 1e-12)
+    values = cutTo(
+      values.map((_, k) => k),
+      values,
+      single.to,
+    );
+  if (group !== undefined) {
+    const large = values.flatMap((value, k) => (value > group.above + 1e-12 ? [k] : []));
+    const together = sum(large.map((k) => values[k]!));
+    if (together > group.together + 1e-12) {
+      const others = values.flatMap((_, k) => (large.includes(k) ? [] : [k]));
+      const rest = 1 - group.to;
+      const cut = cutTo(
+        others,
+        others.map((k) => values[k]!),
+        group.above / rest,
+      );
+      const next = values.slice();
+      for (const k of large) next[k] = (values[k]! * group.to) / together;
+      others.forEach((k, i) => (next[k] = cut[i]! * rest));
+      values = next;
+    }
+  }
+  return new Map(keys.map((key, k) => [key, values[k]!]));
+}
+
+export const tenForty: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    ...MSCI_QUARTERS,
+    decide(t, members) {
+      const floatCap = (i: number) => market.floatCap(i, t);
+      const country = market.listed(t).filter((i) => market.text(i, t, 'COUNTRY') === 'DE');
+      const bands = { lower: 0.985, upper: 0.995, target: 0.99 };
+      const raw = proportional(covering(ranked(country, floatCap), floatCap, members, bands), floatCap);
+      const issuer = (i: number) => market.text(i, t, 'ISSUER');
+      const before = new Map<string, number>();
+      for (const [i, weight] of raw) before.set(issuer(i), (before.get(issuer(i)) ?? 0) + weight);
+      const after = laddered(before, {
+        single: { above: 0.09, to: 0.09 },
+        group: { above: 0.045, together: 0.36, to: 0.36 },
+      });
+      return new Map([...raw].map(([i, weight]) => [i, (weight * after.get(issuer(i))!) / before.get(issuer(i))!]));
+    },
+  }),
+});
+
+const WITHHELD: Readonly<Record<string, number>> = { DE: 0.26375, FR: 0.25, GB: 0, IT: 0.26, US: 0.3 };
+
+export const developedNet: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    ...MSCI_QUARTERS,
+    dividends: 'net',
+    withheld: (i, t) => WITHHELD[market.text(i, t, 'COUNTRY')] ?? 0.15,
+    decide(t, members) {
+      const floatCap = (i: number) => market.floatCap(i, t);
+      const eligible = market.listed(t).filter((i) => {
+        const ratio = (252 * medianOf(market.traded(i, t, 252))) / floatCap(i);
+        return floatCap(i) / market.cap(i, t) >= 0.15 - 1e-12 && ratio >= (members?.has(i) === true ? 0.1333 : 0.2);
+      });
+      const bands = { lower: 0.8, upper: 0.9, target: 0.85 };
+      const countries = [...new Set(eligible.map((i) => market.text(i, t, 'COUNTRY')))];
+      const held = countries.flatMap((country) => {
+        const own = eligible.filter((i) => market.text(i, t, 'COUNTRY') === country);
+        return covering(
+          ranked(own, (i) => market.cap(i, t)),
+          floatCap,
+          members,
+          bands,
+        );
+      });
+      return proportional(held, floatCap);
+    },
+  }),
+});
+
+export const phasedFreeFloat: Rulebook = (market, baseDate) => {
+  const monthly = { months: Array.from({ length: 12 }, (_, k) => k + 1), anchor: { day: 'last' } } as const;
+  const { dates, float } = market.store;
+  const base = dates.findIndex((date) => date >= baseDate);
+  const reviews = [base, ...rebalanceSessions(dates, monthly).filter((t) => t > base)];
+  return {
+    '': runIndex(market, baseDate, {
+      ...monthly,
+      decide(t) {
+        const latest = reviews.filter((s) => s <= t).slice(-10);
+        const phased = (i: number) => {
+          const values = latest.map((s) => float[i]![s]!).filter((value) => !Number.isNaN(value));
+          const first = values[0] ?? float[i]![t]!;
+          return mean([...Array.from({ length: 10 - values.length }, () => first), ...values]);
+        };
+        const raw: Weights = proportional(market.listed(t), (i) => market.cap(i, t) * phased(i));
+        return capped(raw, 0.1);
+      },
+    }),
+  };
+};

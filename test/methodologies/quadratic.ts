@@ -1,0 +1,135 @@
+import { solve } from './plain.js';
+
+/** A row of coefficients of at most a bound: pairs of a variable and its coefficient. */
+export interface Row {
+  readonly terms: readonly (readonly [number, number])[];
+  readonly most: number;
+}
+
+/** Minimise x'Px / 2 + q'x where the first variables sum to 1 and rows hold. */
+export interface Programme {
+  readonly P: readonly (readonly number[])[];
+  readonly q: readonly number[];
+  /** Variables that sum to 1: the first so many. */
+  readonly summed: number;
+  readonly rows: readonly Row[];
+}
+
+const ROUNDS = 60;
+/** Residuals and complementarity at which the rows that bind are known. */
+const ENOUGH = 1e-7;
+const GAP = 1e-11;
+/** Part of the way to a bound that one step goes. */
+const PART = 0.995;
+
+/** Solution of a convex quadratic programme by a primal-dual interior point method; undefined where rows contradict. */
+export function solveProgramme({ P, q, summed, rows }: Programme): number[] | undefined {
+  const sums = q.map((_, i) => (i < summed ? 1 : 0));
+  let x = q.map((_, i) => (i < summed ? 1 / summed : 1));
+  let y = 0;
+  let slack = rows.map(() => 1);
+  let dual = rows.map(() => 1);
+  const rowValue = ({ terms }: Row, at: readonly number[]) => terms.reduce((sum, [i, a]) => sum + a * at[i]!, 0);
+  for (let round = 0; round < ROUNDS; round++) {
+    const gradient = P.map((row, i) => row.reduce((sum, p, j) => sum + p * x[j]!, q[i]! + y * sums[i]!));
+    rows.forEach(({ terms }, k) => terms.forEach(([i, a]) => (gradient[i]! += a * dual[k]!)));
+    const budget = x.reduce((sum, value, i) => sum + sums[i]! * value, -1);
+    const beyond = rows.map((row, k) => rowValue(row, x) + slack[k]! - row.most);
+    const gap = slack.reduce((sum, s, k) => sum + s * dual[k]!, 0) / rows.length;
+    const worst = Math.max(Math.abs(budget), ...gradient.map(Math.abs), ...beyond.map(Math.abs));
+    if (worst < ENOUGH && gap < GAP)
+      return polished({ P, q, summed, rows: rows.filter((_, k) => dual[k]! > slack[k]!) });
+    if (gap > 1e3 || dual.some((value) => value > 1e10)) return undefined;
+    const factor = factorised(P, rows, { slack, dual });
+    const step = (target: readonly number[]) => {
+      // Complementarity wanted of each row; slack and dual are eliminated.
+      const right = gradient.map((g) => -g);
+      rows.forEach(({ terms }, k) => {
+        const own = (target[k]! - slack[k]! * dual[k]! + dual[k]! * beyond[k]!) / slack[k]!;
+        terms.forEach(([i, a]) => (right[i]! -= a * own));
+      });
+      const free = solved(factor, right);
+      const along = solved(factor, sums);
+      const dot = (v: readonly number[]) => v.reduce((sum, value, i) => sum + sums[i]! * value, 0);
+      const dy = (dot(free) + budget) / dot(along);
+      const dx = free.map((value, i) => value - dy * along[i]!);
+      const ds = rows.map((row, k) => -beyond[k]! - rowValue(row, dx));
+      const dz = ds.map((d, k) => (target[k]! - slack[k]! * dual[k]! - dual[k]! * d) / slack[k]!);
+      return { dx, dy, ds, dz };
+    };
+    const affine = step(slack.map(() => 0));
+    const reach = Math.min(room(slack, affine.ds), room(dual, affine.dz));
+    const after =
+      slack.reduce((sum, s, k) => sum + (s + reach * affine.ds[k]!) * (dual[k]! + reach * affine.dz[k]!), 0) /
+      rows.length;
+    const centre = gap * (after / gap) ** 3;
+    const { dx, dy, ds, dz } = step(affine.ds.map((d, k) => centre - d * affine.dz[k]!));
+    const length = PART * Math.min(room(slack, ds), room(dual, dz));
+    x = x.map((value, i) => value + length * dx[i]!);
+    y += length * dy;
+    slack = slack.map((value, k) => value + length * ds[k]!);
+    dual = dual.map((value, k) => value + length * dz[k]!);
+    if (!x.every(Number.isFinite)) return undefined;
+  }
+  return undefined;
+}
+
+/** The optimum with rows that bind as equations, to rounding. */
+function polished({ P, q, summed, rows }: Programme): number[] {
+  const n = q.length;
+  const budget: Row = { terms: Array.from({ length: summed }, (_, i) => [i, 1] as const), most: 1 };
+  const equal = [budget, ...rows];
+  const size = n + equal.length;
+  const matrix = Array.from({ length: size }, (_, i) =>
+    Array.from({ length: size }, (__, j) => (i < n && j < n ? P[i]![j]! : 0)),
+  );
+  equal.forEach(({ terms }, k) =>
+    terms.forEach(([i, a]) => {
+      matrix[n + k]![i]! += a;
+      matrix[i]![n + k]! += a;
+    }),
+  );
+  return solve(matrix, [...q.map((value) => -value), ...equal.map(({ most }) => most)]).slice(0, n);
+}
+
+/** Largest step, up to 1, that keeps values positive; a little more than 1 so that a full step stays one. */
+function room(values: readonly number[], change: readonly number[]): number {
+  return values.reduce((most, value, k) => (change[k]! < 0 ? Math.min(most, -value / change[k]!) : most), 1 / PART);
+}
+
+/** Lower factor of P + sum of dual / slack times the outer products of the rows. */
+function factorised(
+  P: readonly (readonly number[])[],
+  rows: readonly Row[],
+  { slack, dual }: { readonly slack: readonly number[]; readonly dual: readonly number[] },
+): Float64Array[] {
+  const M = P.map((row) => Float64Array.from(row));
+  rows.forEach(({ terms }, k) => {
+    const scale = dual[k]! / slack[k]!;
+    for (const [i, a] of terms) for (const [j, b] of terms) M[i]![j]! += scale * a * b;
+  });
+  for (let i = 0; i < M.length; i++)
+    for (let j = 0; j <= i; j++) {
+      const [a, b] = [M[i]!, M[j]!];
+      let sum = a[j]!;
+      for (let k = 0; k < j; k++) sum -= a[k]! * b[k]!;
+      a[j] = i === j ? Math.sqrt(Math.max(sum, 1e-30)) : sum / b[j]!;
+    }
+  return M;
+}
+
+function solved(L: readonly Float64Array[], right: readonly number[]): number[] {
+  const x = right.slice();
+  for (let i = 0; i < x.length; i++) {
+    const row = L[i]!;
+    let sum = x[i]!;
+    for (let k = 0; k < i; k++) sum -= row[k]! * x[k]!;
+    x[i] = sum / row[i]!;
+  }
+  for (let i = x.length - 1; i >= 0; i--) {
+    const value = x[i]! / L[i]![i]!;
+    x[i] = value;
+    for (let k = 0; k < i; k++) x[k]! -= L[i]![k]! * value;
+  }
+  return x;
+}

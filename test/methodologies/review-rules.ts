@@ -1,0 +1,81 @@
+import { laddered } from './cap-rules.js';
+import { runIndex } from './index-run.js';
+import type { Market } from './market.js';
+import { monthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
+import { buffered, capped, proportional, ranked, type Weights } from './plain.js';
+
+/**
+ * Forty securities: a constituent behind `exit` leaves for one of rank 47 or better, a security of rank `entry` or better
+ * enters for the lowest-ranked constituent behind rank 47.
+ */
+function fortyOf(order: readonly number[], members: ReadonlySet<number> | null, { entry = 0, exit = 0 }): number[] {
+  if (members === null) return order.slice(0, 40);
+  const rank = new Map(order.map((i, k) => [i, k + 1]));
+  const held = new Set(order.filter((i) => members.has(i)));
+  const worst = () => order.findLast((i) => held.has(i))!;
+  const others = () => order.filter((i) => !held.has(i));
+  while (held.size < 40) held.add(others()[0]!); // A place that a delisting left.
+  for (const candidate of others()) {
+    const leaving = worst();
+    if (rank.get(candidate)! > entry || rank.get(leaving)! <= 47) break;
+    held.delete(leaving);
+    held.add(candidate);
+  }
+  for (const candidate of others()) {
+    const leaving = worst();
+    if (rank.get(candidate)! > 47 || rank.get(leaving)! <= exit) break;
+    held.delete(leaving);
+    held.add(candidate);
+  }
+  return order.filter((i) => held.has(i));
+}
+
+export const leaders40: Rulebook = (market, baseDate) => {
+  const review = (months: readonly number[], limits: { readonly entry: number; readonly exit: number }) => ({
+    months,
+    anchor: THIRD_FRIDAY,
+    reference: monthBefore,
+    decide(t: number, members: ReadonlySet<number> | null): Weights {
+      const floatCap = (i: number) => market.floatCap(i, t);
+      return capped(proportional(fortyOf(ranked(market.listed(t), floatCap), members, limits), floatCap), 0.15);
+    },
+  });
+  return {
+    '': runIndex(market, baseDate, {
+      ...review([3, 9], { entry: 40, exit: 53 }),
+      dividends: 'total',
+      reviews: [review([6, 12], { entry: 33, exit: 60 })],
+    }),
+  };
+};
+
+const byCap = (market: Market, t: number, held: readonly number[]): Weights =>
+  proportional(held, (i) => market.cap(i, t));
+
+export const growth100: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    months: [12],
+    anchor: THIRD_FRIDAY,
+    reference: monthBefore,
+    decide(t, members) {
+      const others = market.listed(t).filter((i) => market.text(i, t, 'SECTOR') !== 'Financials');
+      const order = ranked(others, (i) => market.cap(i, t));
+      return laddered(byCap(market, t, buffered(order, members, { count: 100, enter: 75, exit: 125 })), {
+        single: { above: 0.15, to: 0.14 },
+        group: { above: 0.045, together: 0.4, to: 0.385 },
+      });
+    },
+    reviews: [
+      {
+        months: [3, 6, 9],
+        anchor: THIRD_FRIDAY,
+        reference: monthBefore,
+        decide: (t, members) =>
+          laddered(byCap(market, t, [...members!]), {
+            single: { above: 0.24, to: 0.2 },
+            group: { above: 0.045, together: 0.48, to: 0.4 },
+          }),
+      },
+    ],
+  }),
+});

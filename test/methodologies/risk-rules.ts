@@ -1,0 +1,64 @@
+import { runIndex } from './index-run.js';
+import { QUARTERLY, type Rulebook } from './parents.js';
+import { sum } from './plain.js';
+import { thirtyLargest } from './score-rules.js';
+
+/**
+ * Hierarchical risk parity as published: a tree by single linkage of the distances between columns of correlation
+ * distances, its leaves in order, and weights by recursive bisection.
+ */
+export function hierarchicalWeights(covariance: readonly (readonly number[])[]): number[] {
+  const n = covariance.length;
+  const deviation = covariance.map((row, i) => Math.sqrt(row[i]!));
+  const distance = covariance.map((row, i) =>
+    row.map((value, j) => (i === j ? 0 : Math.sqrt((1 - value / (deviation[i]! * deviation[j]!)) / 2))),
+  );
+  const apart = (i: number, j: number) => Math.sqrt(sum(distance.map((row) => (row[i]! - row[j]!) ** 2)));
+  // Clusters in the order in which they were made, each with its leaves from left to right.
+  let clusters = covariance.map((_, i) => ({ made: i, leaves: [i] }));
+  for (let made = n; clusters.length > 1; made++) {
+    let best = { a: 0, b: 1, distance: Infinity };
+    for (let a = 0; a < clusters.length; a++)
+      for (let b = a + 1; b < clusters.length; b++) {
+        const nearest = Math.min(...clusters[a]!.leaves.flatMap((i) => clusters[b]!.leaves.map((j) => apart(i, j))));
+        if (nearest < best.distance) best = { a, b, distance: nearest };
+      }
+    const [left, right] = [clusters[best.a]!, clusters[best.b]!];
+    clusters = [
+      ...clusters.filter((cluster) => cluster !== left && cluster !== right),
+      { made, leaves: [...left.leaves, ...right.leaves] },
+    ];
+  }
+  const variance = (leaves: readonly number[]): number => {
+    const inverse = leaves.map((i) => 1 / covariance[i]![i]!);
+    const weights = inverse.map((value) => value / sum(inverse));
+    return sum(leaves.map((i, k) => sum(leaves.map((j, l) => weights[k]! * weights[l]! * covariance[i]![j]!))));
+  };
+  const weights = covariance.map(() => 1);
+  const bisect = (leaves: readonly number[]): void => {
+    if (leaves.length < 2) return;
+    const half = Math.floor(leaves.length / 2);
+    const [left, right] = [leaves.slice(0, half), leaves.slice(half)];
+    const [own, other] = [variance(left), variance(right)];
+    for (const i of left) weights[i]! *= 1 - own / (own + other);
+    for (const i of right) weights[i]! *= own / (own + other);
+    bisect(left);
+    bisect(right);
+  };
+  bisect(clusters[0]!.leaves);
+  return weights;
+}
+
+export const hierarchicalRiskParity: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    months: QUARTERLY,
+    anchor: { day: 'last' },
+    decide(t) {
+      // Leaves are in the order of the securities.
+      const { held, covariance } = thirtyLargest(market, t);
+      const order = held.map((_, k) => k).toSorted((a, b) => held[a]! - held[b]!);
+      const weights = hierarchicalWeights(order.map((a) => order.map((b) => covariance[a]![b]!)));
+      return new Map(order.map((k, at) => [held[k]!, weights[at]!]));
+    },
+  }),
+});

@@ -1,3 +1,5 @@
+import { isInAnyText, textsOf } from '../documents/amended-texts.js';
+import { textFollowedOn } from '../documents/text-spans.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { changesMembers } from '../documents/events-spec.js';
 import { datedFindings, type Finding } from '../refusals/findings.js';
@@ -17,7 +19,9 @@ import {
   type Ends,
   type MemberChangesInput,
   type Standing,
+  type TextWatch,
   type Watch,
+  type WatchedText,
 } from './member-watch.js';
 import { candidatesFor, ENTRY_SESSIONS, enteringComposition, type Entry } from './replacements.js';
 import { storedAfter, storedBook, type StoredBook } from './resumed-book.js';
@@ -27,8 +31,10 @@ const SPAN_SESSIONS = 64;
 
 /** Whether constituents of an index change between its reviews. */
 export function hasMemberChanges(composer: Composer, indexId: string): boolean {
-  const { events, pipeline } = composer.document(indexId);
-  return pipeline !== null && changesMembers(events);
+  return isInAnyText(
+    composer.document(indexId),
+    ({ events, pipeline }) => pipeline !== null && changesMembers(events),
+  );
 }
 
 /**
@@ -62,23 +68,49 @@ export function decideWithChanges(
 function createWatch(composer: Composer, input: MemberChangesInput): Watch {
   const document = composer.document(input.indexId);
   const sm = composer.market(input.indexId);
-  const { events } = document;
-  const { pool } = composer.decider(input.indexId);
-  if (events === undefined || pool === undefined) throw new Error(`${input.indexId} changes at reviews alone`);
-  const { fast_exit: exit, fast_entry: entry } = events;
-  const span = { first: input.first, after: input.first, last: input.last };
+  const watched = new Map<number, WatchedText | null>();
   return {
     ...input,
     composer,
     document,
-    events,
     sm,
-    pool,
     known: [],
     findings: [],
+    under(amendment) {
+      const found = watched.get(amendment);
+      if (found !== undefined) return found;
+      const made = watchText(composer, { ...input, amendment });
+      watched.set(amendment, made);
+      return made;
+    },
+  };
+}
+
+function watchText(
+  composer: Composer,
+  { amendment, ...input }: MemberChangesInput & { readonly amendment: number },
+): WatchedText | null {
+  const { document } = textsOf(composer.document(input.indexId))[amendment]!;
+  const sm = composer.market(input.indexId);
+  const { events } = document;
+  if (!changesMembers(events)) return null;
+  const { pool } = composer.decider(input.indexId, { amendment });
+  if (pool === undefined) throw new Error(`${input.indexId} changes at reviews alone`);
+  const { fast_exit: exit, fast_entry: entry } = events;
+  const span = { first: input.first, after: input.first, last: input.last };
+  return {
+    events,
+    pool,
     exits: exit === undefined ? [] : dueAfter({ ...withoutReviews(document), rebalance: exit.schedule }, sm, span),
     entries: entry === undefined ? new Map() : newSecurities(sm, { ...input, after: entry.after_sessions }),
   };
+}
+
+/** The watch under the text that a session follows; null where constituents change at its reviews alone. */
+function textOnSession(watch: Watch, session: number): TextWatch | null {
+  const { document, sm } = watch;
+  const own = watch.under(textFollowedOn(document, sm.calendar, sm.sessions[session]!).position);
+  return own && { ...watch, ...own };
 }
 
 const withoutReviews = ({ reviews: _reviews, ...document }: IndexDocument): IndexDocument => document;
@@ -103,11 +135,13 @@ function decide(watch: Watch, rebalance: DueRebalance): void {
   const { composer, indexId, known, findings } = watch;
   const decided = decideOne(composer, { indexId, rebalance, known });
   findings.push(...decided.findings);
-  if (decided.composition) insert(known, refilled(watch, decided.composition));
+  if (!decided.composition) return;
+  const own = watch.under(rebalance.amendment ?? 0);
+  insert(known, own ? refilled({ ...watch, ...own }, decided.composition) : decided.composition);
 }
 
 /** A composition of a review with replacements for securities that left while its shares were pending. */
-function refilled(watch: Watch, composition: Composition): Composition {
+function refilled(watch: TextWatch, composition: Composition): Composition {
   const { events, composer, indexId, pool, sm, findings } = watch;
   const { targets, columns, weights, session, ranking = new Int32Array(0) } = composition;
   const wanted = (targets?.columns.length ?? 0) - columns.length;
@@ -153,8 +187,9 @@ function insert(known: Composition[], composition: Composition): void {
 function passSpan(watch: Watch, standing: Standing, to: number): Standing {
   let book = bookOf(watch, standing, to);
   for (let session = standing.at + 1; session <= to; session++) {
-    for (const changeOf of CHANGES) {
-      const composition = changeOf(watch, { standing, book, session });
+    const own = textOnSession(watch, session);
+    for (const changeOf of own === null ? [] : CHANGES) {
+      const composition = changeOf(own!, { standing, book, session });
       if (composition === undefined) continue;
       insert(watch.known, composition);
       book = bookOf(watch, standing, to);
@@ -173,7 +208,7 @@ function after(before: StoredBook | null, book: Book): StoredBook {
   return before === null ? storedBook(book) : storedAfter(before, book);
 }
 
-type Change = (watch: Watch, at: At) => Composition | undefined;
+type Change = (watch: TextWatch, at: At) => Composition | undefined;
 
 /** Replaces constituents that left at a close, where no review takes effect at it. */
 const replace: Change = (watch, at) => {
@@ -292,7 +327,7 @@ interface Swaps {
   readonly swaps: readonly (readonly [number, number])[];
 }
 
-function swapped(watch: Watch, at: At, { ends, cause, decision, swaps }: Swaps): Composition | undefined {
+function swapped(watch: TextWatch, at: At, { ends, cause, decision, swaps }: Swaps): Composition | undefined {
   if (swaps.length === 0) return undefined;
   const { held, weights } = ends.held;
   const leaving = swaps.map(([column]) => column);

@@ -25,11 +25,20 @@ export interface MemberChangesInput {
 export interface Watch extends MemberChangesInput {
   readonly composer: Composer;
   readonly document: IndexDocument;
-  readonly events: EventsSpec;
   readonly sm: SessionMarket;
-  readonly pool: ReviewPool;
   readonly known: Composition[];
   readonly findings: Finding[];
+  /** What a text says of changes between reviews, by its position; null where it has none. */
+  readonly under: (amendment: number) => WatchedText | null;
+}
+
+/** An index on sessions that follow one text. */
+export interface TextWatch extends Watch, WatchedText {}
+
+/** Changes between the reviews of one text. */
+export interface WatchedText {
+  readonly events: EventsSpec;
+  readonly pool: ReviewPool;
   readonly exits: readonly DueRebalance[];
   /** Columns by the session on which a new security is ranked. */
   readonly entries: ReadonlyMap<number, readonly number[]>;
@@ -86,7 +95,7 @@ export function endsAt(watch: Watch, { standing, session }: At): Ends {
 }
 
 export function enteringAt(
-  watch: Watch,
+  watch: TextWatch,
   at: At,
   { held, uncapped, marketValue: worth }: Ends,
 ): Omit<EnteringInput, 'cause' | 'leaving' | 'entries'> {

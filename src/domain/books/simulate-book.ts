@@ -1,4 +1,6 @@
 import { roundDivisor, roundShares } from './book-rounding.js';
+import { roundsAny } from '../documents/dated-rounding.js';
+import { treatmentOn } from '../documents/treatment.js';
 import type { Book, BookInput, PendingNames } from './book.js';
 import { closeSession } from './book-close.js';
 import { findGaps } from './book-gaps.js';
@@ -22,6 +24,7 @@ export function simulateBook(input: BookInput): Book {
   let pending: PendingNames | null = null;
   for (let session = resume ? from + 1 : from; session <= to; session++) {
     const at = session - from;
+    if (input.treatment.amended) state.treatment = treatmentOn(input.treatment, sm.sessions[session]!);
     if (at > 0) driftTo(state, session);
     const targets = state.targetsOn.get(session);
     findGaps(state, session, targets);
@@ -78,17 +81,17 @@ export function simulateBook(input: BookInput): Book {
 }
 
 /** Changes of share counts, and decimals of index shares, of a book that has them. */
-function ofShares({ shareCounts, input }: BookState): Pick<Book, 'shareChanges' | 'shareDecimals'> {
+function ofShares({ shareCounts, input }: BookState): Pick<Book, 'shareChanges' | 'hasWholeShares'> {
   return {
     ...(shareCounts === null ? {} : { shareChanges: shareCounts.changes }),
-    ...(input.rounding?.shares === undefined ? {} : { shareDecimals: input.rounding.shares }),
+    ...(roundsAny(input.rounding, 'shares') ? { hasWholeShares: true } : {}),
   };
 }
 
 /** Rounds the index shares of securities that were spun off on the session. */
 function roundEntered(state: BookState, session: number): void {
   state.hasEntered = false;
-  if (state.input.rounding?.shares === undefined) return;
+  if (!roundsAny(state.input.rounding, 'shares')) return;
   roundShares(state, session);
   beginHoldingPeriod(state, session);
 }

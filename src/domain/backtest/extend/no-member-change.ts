@@ -1,4 +1,5 @@
 import { changesMembers, type EventsSpec } from '../../documents/events-spec.js';
+import { textsOf } from '../../documents/amended-texts.js';
 import { dueAfter } from '../../books/due-rebalances.js';
 import { panelRow } from '../../market/session-market.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
@@ -14,10 +15,12 @@ export function assertNoMemberChange(
   simulated: readonly IndexContinuation[],
 ): void {
   for (const id of recent.keys()) {
-    const { events } = documents[id]!;
-    if (!changesMembers(events)) continue;
     const index = simulated.find((one) => one.document.id === id);
-    if (index === undefined || mayChange(index, events)) throw new CannotResume('member_change');
+    for (const { document } of textsOf(documents[id]!)) {
+      const { events } = document;
+      if (changesMembers(events) && (index === undefined || mayChange(index, events)))
+        throw new CannotResume('member_change');
+    }
   }
 }
 

@@ -40,7 +40,11 @@ export const preview: Task<'preview'> = ({ market: handle, documents, models, in
         )
       : isDerivedDocument(document)
         ? toDerivedPreview(derived(), { indexId, asOf: asked })
-        : toPreviewResponse(previewRules(composer, indexId, day), { indexId, asOf, rule: ruleOn(composer, indexId, day) });
+        : toPreviewResponse(previewRules(composer, indexId, day), {
+            indexId,
+            asOf,
+            rule: ruleOn(composer, indexId, day),
+          });
     const late = asked === null ? [] : asOfFindings(asked, market.dates);
     const assumptions = assumptionFindings({
       document: composer.document(indexId),

@@ -212,7 +212,8 @@ function spunOffOn(state: BookState, session: number, ofCounts: ReadonlyMap<numb
     if (place < 0) return [];
     const share = units[place]! * (ofCounts?.get(place) ?? 1) * index[panelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
-    const ratio = effects.termsAt(session).splitShares === 'keep' ? 1 : (effectOn(effects, session, parent)?.ratio ?? 1);
+    const ratio =
+      effects.termsAt(session).splitShares === 'keep' ? 1 : (effectOn(effects, session, parent)?.ratio ?? 1);
     return [{ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit }];
   });
 }

@@ -4,7 +4,7 @@ import { carriedUnder } from '../index-mathematics/growth.js';
 import { effectAt } from '../index-mathematics/session-effects.js';
 import { roundHalfAway } from '../numbers/round-half-away.js';
 import { Refusal } from '../refusals/refusal.js';
-import { formatDay } from '../time/days.js';
+import { formatDay, type Day } from '../time/days.js';
 import { datedRounding, roundingOn, roundsAny } from '../documents/dated-rounding.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookInput } from './book.js';
@@ -35,7 +35,7 @@ export function bookRounding(
  * @param exact divisor after the adjustments of its opening
  */
 export function openingDivisor(state: BookState, session: number, exact: number): number {
-  const kept = keptDivisor(state, session, exact);
+  const kept = keptDivisor(state, exact, { session, day: dayOf(state, session) });
   if (kept !== exact) state.carry *= exact / kept;
   return kept;
 }
@@ -53,15 +53,15 @@ export function roundDivisor(state: BookState, session: number): void {
   if (exactDivisor === null) return;
   const at = session - input.from;
   const exact = divisor[at]!;
-  const kept = keptDivisor(state, session, exact);
+  const kept = keptDivisor(state, exact, { session, day: dayOf(state, session) + 1 });
   divisor[at] = kept;
   exactDivisor[at] = exact / kept;
   state.roundedBy = exact / kept;
 }
 
 /** @throws Refusal NUMERIC_FAILURE where nothing is left of it */
-function keptDivisor({ input, sm, exactDivisor }: BookState, session: number, exact: number): number {
-  const decimals = roundingOn(input.rounding, sm.sessions[session]!).divisor;
+function keptDivisor({ input, sm, exactDivisor }: BookState, exact: number, { session, day }: RoundedOn): number {
+  const decimals = roundingOn(input.rounding, day).divisor;
   if (decimals === undefined || exactDivisor === null) return exact;
   const kept = roundHalfAway(Number(exact.toPrecision(DIGITS)), decimals);
   if (kept > 0) return kept;
@@ -72,10 +72,18 @@ function keptDivisor({ input, sm, exactDivisor }: BookState, session: number, ex
   );
 }
 
-/** Decimals of index shares on a session; undefined where they are not rounded. */
-function shareDecimals({ input, sm }: BookState, session: number): number | undefined {
-  return input.rounding === undefined ? undefined : roundingOn(input.rounding, sm.sessions[session]!).shares;
+/** Decimals of index shares on a day; undefined where they are not rounded. */
+function shareDecimals({ input }: BookState, day: Day): number | undefined {
+  return input.rounding === undefined ? undefined : roundingOn(input.rounding, day).shares;
 }
+
+interface RoundedOn {
+  readonly session: number;
+  /** Its day; the one after it for what a review decides at its close. */
+  readonly day: Day;
+}
+
+const dayOf = ({ sm }: BookState, session: number): Day => sm.sessions[session]!;
 
 /**
  * Rounds the index shares that are held after a close: what they are worth more or less changes the divisor, the level
@@ -83,7 +91,7 @@ function shareDecimals({ input, sm }: BookState, session: number): number | unde
  */
 export function roundShares(state: BookState, session: number): void {
   const { input, sm, rates, reinvested, divisor, weights, columns, cash } = state;
-  const decimals = shareDecimals(state, session);
+  const decimals = shareDecimals(state, dayOf(state, session) + 1);
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return;
   const at = session - input.from;
   const row = rowOf(state, session);
@@ -108,7 +116,7 @@ function assertHeld({ input, sm, count }: BookState, session: number, sum: numbe
   if (sum > 0 && count > 0) return;
   throw new Refusal(
     'NUMERIC_FAILURE',
-    `${input.title} has no index shares left on ${formatDay(sm.sessions[session]!)} with ${roundingOn(input.rounding, sm.sessions[session]!).shares} decimals; a larger base_market_value gives it more.`,
+    `${input.title} has no index shares left on ${formatDay(sm.sessions[session]!)} with ${roundingOn(input.rounding, sm.sessions[session]! + 1).shares} decimals; a larger base_market_value gives it more.`,
   );
 }
 
@@ -127,7 +135,7 @@ export function openingShareFactor(
   { effect, column, weight }: OpeningShares,
 ): number {
   const { input, sm, rates, effects, reinvested, divisor } = state;
-  const decimals = shareDecimals(state, session);
+  const decimals = shareDecimals(state, dayOf(state, session));
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return 1;
   const before = carriedUnder(sm, effects, session - 1, column);
   const factor = shareFactor(effectAt(effects, effect), before, effects.termsAt(session));

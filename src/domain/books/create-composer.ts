@@ -81,7 +81,8 @@ export function createComposer({
     },
     treatment(indexId) {
       const treatment =
-        treatments.get(indexId) ?? onStore(treatmentOf(composer.document(indexId), composer.document, calendars)!, market);
+        treatments.get(indexId) ??
+        onStore(treatmentOf(composer.document(indexId), composer.document, calendars)!, market);
       treatments.set(indexId, treatment);
       return treatment;
     },

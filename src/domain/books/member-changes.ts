@@ -31,10 +31,7 @@ const SPAN_SESSIONS = 64;
 
 /** Whether constituents of an index change between its reviews. */
 export function hasMemberChanges(composer: Composer, indexId: string): boolean {
-  return isInAnyText(
-    composer.document(indexId),
-    ({ events, pipeline }) => pipeline !== null && changesMembers(events),
-  );
+  return isInAnyText(composer.document(indexId), ({ events, pipeline }) => pipeline !== null && changesMembers(events));
 }
 
 /**

@@ -43,7 +43,10 @@ interface NextSpan extends Pick<SessionMarket, 'calendar'> {
 }
 
 /** The next rebalance of each review of a text. */
-function nextUnder({ document, from: begins, amendment }: IndexText, { calendar, day, until }: NextSpan): NextRebalance[] {
+function nextUnder(
+  { document, from: begins, amendment }: IndexText,
+  { calendar, day, until }: NextSpan,
+): NextRebalance[] {
   const baseDay = dayFrom(document.base_date);
   const { sessions, coverage } = calendar;
   const base = sessions[firstAtLeast(sessions, baseDay)];

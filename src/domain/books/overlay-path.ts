@@ -76,12 +76,12 @@ function joined(before: OverlayPath, after: OverlayPath): OverlayPath {
   const { explain: later } = after;
   return {
     growth: behind(before.growth, after.growth),
-    exposures: before.exposures.map((exposure, k) =>
-      concatenated(exposure.subarray(0, shift), after.exposures[k]!),
-    ),
+    exposures: before.exposures.map((exposure, k) => concatenated(exposure.subarray(0, shift), after.exposures[k]!)),
     exchange: before.exchange && after.exchange && behind(before.exchange, after.exchange),
     parts: joinedParts(before, after),
-    resets: before.resets && Uint8Array.from([...before.resets.map((is, t) => is | begins[t]!), ...after.resets!.subarray(1)]),
+    resets:
+      before.resets &&
+      Uint8Array.from([...before.resets.map((is, t) => is | begins[t]!), ...after.resets!.subarray(1)]),
     ...(earlier && later ? { explain: (t) => (t < shift ? earlier(t) : later(t - shift)) } : {}),
   };
 }

@@ -111,7 +111,8 @@ function fixedCounts(first: Raw, text: Raw): Finding[] {
     return data?.events?.share_changes === 'effective' ? countedShares(data.pipeline?.weighting) : null;
   });
   if (before === null || after === null || before === after) return [];
-  const message = 'An amendment cannot change the share counts that are followed between reviews: with free float, or all.';
+  const message =
+    'An amendment cannot change the share counts that are followed between reviews: with free float, or all.';
   return [error('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
 }
 
@@ -122,7 +123,8 @@ function oneWatch(first: Raw, text: Raw): Finding[] {
   const changes = (one: IndexDocument | undefined): boolean => changesMembers(one?.events);
   const isMixed = (isCalled(before) && changes(after)) || (isCalled(after) && changes(before));
   if (!isMixed) return [];
-  const message = 'One text is rebalanced on breaches and another changes constituents by events; an index can have one of these.';
+  const message =
+    'One text is rebalanced on breaches and another changes constituents by events; an index can have one of these.';
   return [error('IMMUTABLE_FIELD', 'pipeline.treatment.on_breach', message)];
 }
 

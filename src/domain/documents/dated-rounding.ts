@@ -18,9 +18,10 @@ export interface AmendedRounding {
 
 /** Decimals of an index by date; undefined where nothing is ever rounded. */
 export function datedRounding(document: IndexDocument, calendar: Calendar): DatedRounding | undefined {
-  const amended = textSpans(document, calendar).map(
-    ({ after, text }): AmendedRounding => ({ after, rounding: text.document.rounding ?? {} }),
-  );
+  const amended = textSpans(document, calendar).map(({ after, text }): AmendedRounding => ({
+    after,
+    rounding: text.document.rounding ?? {},
+  }));
   if (amended.every(({ rounding }) => Object.keys(rounding).length === 0) && document.rounding === undefined)
     return undefined;
   return { ...document.rounding, ...(amended.length === 0 ? {} : { amended }) };

@@ -126,9 +126,7 @@ export function heldTerms(terms: GrowthTerms): GrowthTerms {
 
 /** Whether previous closes are adjusted by something else than splits. */
 export function adjustsCloses(terms: GrowthTerms): boolean {
-  return all(terms).some(
-    ({ specialDividends, rights }) => specialDividends === 'adjust' || rights !== 'constituent',
-  );
+  return all(terms).some(({ specialDividends, rights }) => specialDividends === 'adjust' || rights !== 'constituent');
 }
 
 /** Terms as a key: equal for terms on which every price grows alike. */

@@ -63,7 +63,12 @@ function decideOther(composer: Composer, indexId: string, session: number): Rule
   if (due === undefined || due.review.id === DEFAULT_REVIEW) return undefined;
   const { review, amendment } = due;
   const known = knownCompositions(composer, indexId)?.list ?? [];
-  const decision = decideReview(composer, { indexId, review, rebalance: { decision: session, session, amendment }, known });
+  const decision = decideReview(composer, {
+    indexId,
+    review,
+    rebalance: { decision: session, session, amendment },
+    known,
+  });
   return decision as RuleDecided | RuleUndecided; // Reviews are those of an index that has rules.
 }
 

@@ -39,7 +39,9 @@ export function viewOf(input: ResumeRunInput): MarketView {
     market,
   } = input;
   const ids = [...checkpoint.recent.keys()];
-  const isByStore = ids.some((id) => isInAnyText(documents[id]!, ({ pipeline }) => pipeline?.treatment.max_stale_sessions === undefined));
+  const isByStore = ids.some((id) =>
+    isInAnyText(documents[id]!, ({ pipeline }) => pipeline?.treatment.max_stale_sessions === undefined),
+  );
   if (isByStore && defaultStaleSessions(market) !== checkpoint.staleSessions) throw new CannotResume('default_changed');
   const marked = markedMarkets(input);
   const smOf = (id: string) => marked.get(documents[id]!.calendar)!;
@@ -70,11 +72,15 @@ export function viewOf(input: ResumeRunInput): MarketView {
     composing: (looks, work) => composingOn(input, due, { looks, work }),
     contextOf(id) {
       const document = documents[id]!;
-      const outside =
-        isInAnyText(document, ({ events }) => events?.acquirer === 'remove')
-          ? composingOn(input, due, { looks: [], work: (composer) => composer.outsideMergers(id) })
-          : undefined;
-      return { document, treatment: onStore(treatmentOf(documents, id, input.calendars), market), sm: smOf(id), outside };
+      const outside = isInAnyText(document, ({ events }) => events?.acquirer === 'remove')
+        ? composingOn(input, due, { looks: [], work: (composer) => composer.outsideMergers(id) })
+        : undefined;
+      return {
+        document,
+        treatment: onStore(treatmentOf(documents, id, input.calendars), market),
+        sm: smOf(id),
+        outside,
+      };
     },
     decided(id) {
       const found = composed.get(id);

@@ -216,7 +216,9 @@ const same = <T>(stored: T): T => stored;
 
 const DEFAULTS = TreatmentSpec.parse({});
 
-type TreatmentTerms = Pick<GrowthTerms, 'rights' | 'splitShares'> & { readonly rule: StoredTreatment['breach_rule'] | null };
+type TreatmentTerms = Pick<GrowthTerms, 'rights' | 'splitShares'> & {
+  readonly rule: StoredTreatment['breach_rule'] | null;
+};
 
 function storedTreatment(treatment: TreatmentSpec, { rule, rights, splitShares }: TreatmentTerms): StoredTreatment {
   const { special_dividends, splits, stale_targets, delisting, max_stale_sessions, withholding_tax } = treatment;

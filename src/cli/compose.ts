@@ -10,7 +10,7 @@ import { relocateDatasets } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
 import { beyondReach } from '#store/reach/reach-context.js';
 import { openHome, type Home } from '#store/home/home.js';
-import { followed, following, WORKER_API, workerHandlers } from './compose/cluster.js';
+import { following, WORKER_API, workerHandlers } from './compose/cluster.js';
 import { composeAccountability } from './compose/accountability.js';
 import { composeHistory } from './compose/history.js';
 import { composeIndices } from './compose/indices.js';
@@ -18,6 +18,7 @@ import { composeDatasets, composeOperations } from './compose/operations.js';
 import { composePublication } from './compose/publication.js';
 import { composeReports } from './compose/reports.js';
 import { openRoomsOfJobs } from './compose/documents-of-jobs.js';
+import { resumedMarket } from './compose/resumed.js';
 import { openRooms, type Closable, type Rooms } from './compose/rooms.js';
 import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
@@ -169,7 +170,7 @@ async function composeOn(
   await startJobs(rooms, kinds);
   // The market served before is read again in the background; requests that need it get Retry-After.
   await rooms.datasets.announce();
-  const resumed = role === 'worker' || settings.readOnly ? followed(rooms) : rooms.datasets.resume(keepsServed);
+  const resumed = resumedMarket(rooms, { role, keepsServed, stopping: stopping.signal });
   resumed.catch(onDefect);
   const app = createApp({
     ...apiOf(role, settings, handlers, accountability.signIn),

@@ -140,9 +140,10 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
   const [first, ...others] = argv;
   const family = first === undefined ? [] : Object.keys(COMMANDS).filter((each) => each.startsWith(`${first} `));
   const isOfFamily = family.length > 0 && others[0] !== undefined && !others[0].startsWith('-');
+  const isAlone = first !== undefined && Object.hasOwn(COMMANDS, first);
   const name = isOfFamily ? `${first} ${others[0]}` : first;
   const rest = isOfFamily ? others.slice(1) : others;
-  if (family.length > 0 && !isOfFamily) return print(help(family));
+  if (family.length > 0 && !isOfFamily && !isAlone) return print(help(family));
   if (name === undefined || name === '--help' || name === '-h' || name === 'help')
     return print(help(Object.keys(COMMANDS)));
   if (name === '--version' || name === '-v') return print(await versionLine());

@@ -9,7 +9,8 @@ import { UsageError } from './usage-error.js';
 export const NODES_HELP = `divisor nodes [--database URL] [--json]
 
 Lists the processes that work on a database: their role, what they run, which jobs of
-others they help with, and how long ago they last said that they live.
+others they help with, how long ago they last said that they live, and by how much
+their clock differs from that of the database: more than 2 s is a fault, more than 30 s is refused.
 
   --database  postgres://user:password@host:5432/name; DATABASE_URL unless given, which no list of processes shows.
   --json      One JSON object a line.
@@ -29,6 +30,7 @@ const TITLES = [
   'market',
   'stale',
   'schema',
+  'clock',
   'lacks',
   'jobs',
   'helps',
@@ -53,6 +55,7 @@ export async function nodes(argv: readonly string[], environment: NodeJS.Process
     entry.market?.slice(0, 12) ?? '-',
     String(entry.stale),
     String(entry.protocol),
+    clockOf(entry),
     entry.lacks.join(' ') || '-',
     entry.jobs.join(' ') || '-',
     entry.helps.join(' ') || '-',
@@ -68,6 +71,10 @@ function memoryOf({ reserved_bytes: reserved, memory_bytes: memory }: NodeEntry)
   const gibibytes = (bytes: number): string => (bytes / 2 ** 30).toFixed(1);
   return memory === null ? '-' : `${gibibytes(reserved)}/${gibibytes(memory)} GiB`;
 }
+
+/** By how much its clock is ahead of that of the database, seconds. */
+const clockOf = ({ clock_offset_ms: ms }: NodeEntry): string =>
+  ms === null ? '-' : `${ms < 0 ? '' : '+'}${(ms / 1000).toFixed(1)} s`;
 
 function flagsOf(argv: readonly string[]): { readonly database: string | undefined; readonly json: boolean } {
   const options = { database: { type: 'string' }, json: { type: 'boolean', default: false } } as const;

@@ -6,8 +6,12 @@ import { awsOf } from './aws-settings.js';
 import type { Settings } from './settings.js';
 
 /** Where the documents are, unless in the home. */
-export function databaseOf({ database, migrate }: Settings): { url: string; migrate: boolean } | undefined {
-  return database === undefined ? undefined : { url: database, migrate };
+export function databaseOf({
+  database,
+  databasePooler: pooler,
+  migrate,
+}: Settings): { url: string; pooler: string | undefined; migrate: boolean } | undefined {
+  return database === undefined ? undefined : { url: database, pooler, migrate };
 }
 
 /** Folders with files of a service: a part that lies elsewhere is none of them, and an object store has copies here. */

@@ -1,3 +1,4 @@
+import { isUnavailable } from '#domain/refusals/refusal.js';
 import { access, constants } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -52,7 +53,7 @@ async function run(role: Role, { settings, ineffective }: Effective): Promise<nu
   const log = createLog(settings.logLevel);
   for (const sentence of ineffective) log.warn(sentence);
   process.on('uncaughtException', endOnDefect(log));
-  process.on('unhandledRejection', endOnDefect(log));
+  process.on('unhandledRejection', unlessUnavailable(log, endOnDefect(log)));
   const { service, server } = await start(settings, log, role);
   await warnOfRoots(settings.dataRoots, log);
   process.stdout.write(`listening on ${server.url}\n`);
@@ -159,6 +160,17 @@ function addressRefusal(failure: unknown, { host, port }: Settings): unknown {
 
 /** The first SIGTERM or SIGINT asks for a stop. */
 const stopSignal = () => new Promise<StopSignal>((resolve) => void onStopRequest(['SIGTERM', 'SIGINT'], resolve));
+
+/**
+ * A database that falls silent refuses all statements that wait at once: of several that one request has begun, it hears
+ * of the first. The others are no defect.
+ */
+const unlessUnavailable =
+  (log: Logger, end: (failure: unknown) => void) =>
+  (failure: unknown): void => {
+    if (isUnavailable(failure)) log.warn({ err: failure }, 'a statement failed that nobody waits for any more');
+    else end(failure);
+  };
 
 /**
  * After an error nobody caught, nothing in memory can be trusted. What was acknowledged is on disk, so the process

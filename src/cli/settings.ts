@@ -24,6 +24,7 @@ import {
   whole,
   type Setting,
 } from './setting-schemas.js';
+import { JOB_SETTINGS } from './job-settings.js';
 import { PLACE_SETTINGS } from './place-settings.js';
 import { SECURITY_SETTINGS } from './security-settings.js';
 import { UsageError } from './usage-error.js';
@@ -63,6 +64,7 @@ export const SETTINGS = {
   }),
   ...PLACE_SETTINGS,
   ...AWS_SETTINGS,
+  ...JOB_SETTINGS,
   lease: declare({
     flag: 'lease',
     variable: 'DIVISOR_LEASE',

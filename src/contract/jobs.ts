@@ -5,7 +5,7 @@ import { ErrorDetail, skippedFields } from './common.js';
 import { routes } from './route.js';
 
 export const JOB_STATUS_NAMES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
-const ATTEMPT_ENDS = ['succeeded', 'failed', 'cancelled', 'crashed', 'released'] as const;
+const ATTEMPT_ENDS = ['succeeded', 'failed', 'cancelled', 'crashed', 'lost', 'released'] as const;
 
 /** A job id is `{kind}:{ident}`; the path takes the colon as it is or as %3A. */
 export const jobIdSchema = z
@@ -42,9 +42,9 @@ export const JobAttempt = z
     ended_at: z.string().nullable().meta({ description: 'Its end; null while it runs.' }),
     end: z.enum(ATTEMPT_ENDS).nullable().meta({
       description:
-        '`crashed`: its thread or process ended, or was silent for too long, which three attempts may; `released`: given back unharmed, any number of times; null while it runs.',
+        '`crashed`: its thread ended; `lost`: its process ended, was silent for too long or was cut off; `released`: given back unharmed; each as often as the setting job-retries says; null while it runs.',
     }),
-    reason: z.string().nullable().meta({ description: 'Why it crashed, was released or failed.' }),
+    reason: z.string().nullable().meta({ description: 'Why it crashed, was lost, released or failed.' }),
   })
   .meta({ id: 'JobAttempt' });
 
@@ -107,6 +107,39 @@ export const JobCollection = z
   .meta({ id: 'JobCollection' });
 export type JobCollection = z.infer<typeof JobCollection>;
 
+export const JobRetries = z
+  .strictObject({
+    retried: z.array(jobIdSchema).meta({ description: 'Jobs that were queued anew, the newest first.' }),
+    refused: z
+      .array(z.strictObject({ job_id: jobIdSchema, code: z.string(), message: z.string() }))
+      .meta({ description: 'Failed jobs that were not, with the reason.' }),
+    is_complete: z.boolean().meta({ description: 'False where more failed jobs match than the limit.' }),
+  })
+  .meta({ id: 'JobRetries' });
+export type JobRetries = z.infer<typeof JobRetries>;
+
+/** A time of ISO-8601 with offset. */
+const isTime = (text: string): boolean =>
+  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/.test(text) && !Number.isNaN(Date.parse(text));
+
+export const JobRetryRequest = z
+  .strictObject({
+    kinds: z.array(z.enum(JOB_KINDS)).min(1).optional().meta({ description: 'Kinds of job. Default: all kinds.' }),
+    since: z
+      .string()
+      .max(40)
+      .refine(isTime, 'must be a time with offset, for example 2024-06-28T00:00:00Z')
+      .optional()
+      .meta({ description: 'Only jobs that failed at this time or later, with offset. Default: no limit.' }),
+    limit: z
+      .int()
+      .min(1)
+      .max(LIMITS.MAX_LISTED_JOBS)
+      .default(LIMITS.MAX_LISTED_JOBS)
+      .meta({ description: 'Maximum number of jobs, the newest first.' }),
+  })
+  .meta({ id: 'JobRetryRequest' });
+
 const params = z.strictObject({ job_id: jobIdSchema });
 
 export const jobRoutes = routes({
@@ -161,6 +194,19 @@ export const jobRoutes = routes({
     }),
     success: { status: 200, description: 'The status.', schema: JobStatus },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  retryJobs: {
+    method: 'POST',
+    path: '/jobs/retry',
+    scope: 'run',
+    withoutMarket: true,
+    tag: 'jobs',
+    summary: 'Queues failed jobs anew.',
+    description:
+      'Each failed job of the kinds, that failed since the time, is queued again with the input and the owner of its submission; its earlier attempts stay in its status, and its callbacks are sent again. Jobs that were not queued are reported with the reason. Jobs that failed under an earlier version keep no input.',
+    body: { schema: JobRetryRequest, optional: true, example: { kinds: ['backtest'], since: '2024-06-28T00:00:00Z' } },
+    success: { status: 200, description: 'The jobs that were queued.', schema: JobRetries },
+    errors: ['DRAINING', 'STORAGE_FULL'],
   },
   cancelJob: {
     method: 'DELETE',

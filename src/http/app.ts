@@ -9,6 +9,7 @@ import type { Authenticate } from './authentication.js';
 import { clientAddress } from './client-addresses.js';
 import type { AuditNotes } from '#services/history/audit-notes.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
+import { createDeadlines, type Deadlines } from './deadlines.js';
 import { createFailedKeys } from './failed-keys.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
@@ -28,6 +29,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly delay?: (ms: number) => Promise<void>;
   /** How many requests a key may send; as the limits say unless given. */
   readonly keyRates?: KeyRates;
+  /** Ends requests that take too long; as the limits say unless given. */
+  readonly deadlines?: Deadlines;
   /** Resolves once the data of before a restart is served or known to have failed; at once unless given. */
   readonly dataSettled?: () => Promise<void>;
   /** Before a request is handled, where other processes write what it reads: makes this one see that. */
@@ -110,6 +113,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     reachOf = async () => undefined,
     isSecure = false,
     isReadOnly = false,
+    deadlines = createDeadlines(),
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
   const always: HeadersByName = { 'X-Engine-Version': version, ...SECURE_HEADERS, ...(isSecure && HTTPS_ONLY) };
@@ -142,7 +146,10 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     try {
       const principal = call.isOpen ? recognised(call, authenticate) : authenticate(call);
       return principal instanceof Promise
-        ? principal.then((known) => admit(call, found, known)).catch(refuse)
+        ? deadlines
+            .within(principal)
+            .then((known) => admit(call, found, known))
+            .catch(refuse)
         : admit(call, found, principal);
     } catch (failure) {
       return refuse(failure);
@@ -158,7 +165,9 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     if (operation === undefined) throw notAllowed(request.method, found.operations.allowed);
     const reply = operation.answer(call, principal);
     return reply instanceof Promise
-      ? reply.then((settled) => succeed(call, settled)).catch((failure: unknown) => fail(call, failure))
+      ? inTime(operation, reply, deadlines)
+          .then((settled) => succeed(call, settled))
+          .catch((failure: unknown) => fail(call, failure))
       : succeed(call, reply);
   }
 
@@ -236,6 +245,10 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     return new Refusal('INTERNAL', 'The service failed on this request.', { request_id: requestId });
   }
 }
+
+/** An upload takes as long as its bytes do. */
+const inTime = ({ route }: Operation, reply: Promise<Reply>, { within }: Deadlines): Promise<Reply> =>
+  route.body?.upload === undefined ? within(reply) : reply;
 
 /** Who asks an open route, as far as that matters to it. */
 function recognised(call: Call, authenticate: Authenticate): Principal | Promise<Principal> {

@@ -32,6 +32,8 @@ export interface MetricsSources {
   readonly homeBytes: () => Promise<Readonly<Record<string, number>>>;
   /** Bytes left on its volume. */
   readonly freeBytes: () => Promise<number>;
+  /** Of a database. */
+  readonly database?: DatabaseFigures | undefined;
   /** Of a cluster, as they were found last. */
   readonly shared?: (() => SharedSizes | undefined) | undefined;
 }
@@ -46,16 +48,8 @@ const LANES: readonly Lane[] = ['heavy', 'light'];
  * What Prometheus can ask of the service: its own figures, and those of the process (memory, processor, event loop,
  * collector).
  */
-export function createMetrics({
-  version,
-  commit,
-  jobs,
-  lanes,
-  tasks,
-  homeBytes,
-  freeBytes,
-  shared,
-}: MetricsSources): Metrics {
+export function createMetrics(sources: MetricsSources): Metrics {
+  const { version, commit, jobs, lanes, tasks, homeBytes, freeBytes, shared, database } = sources;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -98,6 +92,7 @@ export function createMetrics({
     home: await freeBytes(),
   }));
   if (shared !== undefined) addSharedGauges(gauge, shared);
+  if (database !== undefined) addDatabaseMetrics(registers, gauge, database);
   addBuildInfo(registers, { version, commit });
 
   return {
@@ -111,6 +106,63 @@ export function createMetrics({
     takenOver: () => taken.inc(),
     expose: async () => ({ text: await registry.metrics(), type: registry.contentType }),
   };
+}
+
+/** What is measured of a database. */
+interface DatabaseFigures {
+  /** Calls for each statement. */
+  onStatement(call: (seconds: number, isAnswered: boolean) => void): void;
+  connections(): Readonly<Record<'open' | 'idle' | 'waiting', number>>;
+  /** Whether it says nothing. */
+  isSilent(): boolean;
+  /** Seconds by which the clock of this machine is ahead of that of the database. */
+  clockOffset(): number;
+  /** Nodes that live, and those that fell silent within a day. */
+  nodes(): Promise<Readonly<Record<'live' | 'lost', number>>>;
+}
+
+/** From a statement of one row to its deadline. */
+const STATEMENT_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 18];
+
+function addDatabaseMetrics(
+  registers: Registry[],
+  gauge: ReturnType<typeof gaugesOf>,
+  { onStatement, connections, isSilent, clockOffset, nodes }: DatabaseFigures,
+): void {
+  const seconds = new Histogram({
+    name: 'divisor_database_seconds',
+    help: 'Time of a statement on the database, the wait for a connection included, by its outcome.',
+    labelNames: ['outcome'],
+    buckets: STATEMENT_SECONDS,
+    registers,
+  });
+  onStatement((time, isAnswered) => seconds.observe({ outcome: isAnswered ? 'answered' : 'failed' }, time));
+  gauge(
+    'divisor_database_connections',
+    'Connections of this process that are open, idle ones of them, and statements that wait for one.',
+    'state',
+    () => ({ ...connections() }),
+  );
+  gauge(
+    'divisor_database_silent',
+    'Whether requests are refused because the database says nothing.',
+    'database',
+    () => ({
+      documents: Number(isSilent()),
+    }),
+  );
+  gauge(
+    'divisor_clock_offset_seconds',
+    'Time by which the clock of this machine is ahead of that of the database.',
+    'clock',
+    () => ({ system: clockOffset() }),
+  );
+  gauge(
+    'divisor_nodes',
+    'Processes that work on the database, and those that fell silent within a day.',
+    'state',
+    nodes,
+  );
 }
 
 const requestTimes = (registers: Registry[]) =>

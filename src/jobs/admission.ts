@@ -1,5 +1,5 @@
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { NewJob, QueueLimits } from './queue.js';
+import type { QueueLimits } from './queue.js';
 
 /** Jobs that wait when another is submitted. */
 export interface Waiting {
@@ -8,18 +8,27 @@ export interface Waiting {
   readonly queuedOfOwner: number;
 }
 
+/** The part of a submission that its limits are about. */
+export interface Admission {
+  readonly estimatedBytes: number;
+  /** Key that asks for it; empty for the service itself. */
+  readonly owner: string;
+}
+
 /**
  * The limits of submission, whatever implements the queue.
  * @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED
  */
-export function admit(job: NewJob, { queued, queuedOfOwner }: Waiting, limits: QueueLimits): void {
-  const { queueMax, ownerQueueMax, jobBytesMax } = limits;
-  const owner = job.origin?.owner ?? '';
-  if (job.estimatedBytes > jobBytesMax) {
-    const message = `The job is expected to need ${job.estimatedBytes} bytes of memory (limit ${jobBytesMax} for all jobs together).`;
+export function admit(
+  { estimatedBytes, owner }: Admission,
+  { queued, queuedOfOwner }: Waiting,
+  { queueMax, ownerQueueMax, jobBytesMax }: QueueLimits,
+): void {
+  if (estimatedBytes > jobBytesMax) {
+    const message = `The job is expected to need ${estimatedBytes} bytes of memory (limit ${jobBytesMax} for all jobs together).`;
     throw new Refusal('VALIDATION_FAILED', message, {
       findings: [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: '' }],
-      estimated_bytes: job.estimatedBytes,
+      estimated_bytes: estimatedBytes,
       budget_bytes: jobBytesMax,
     });
   }

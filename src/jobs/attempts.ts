@@ -15,12 +15,12 @@ interface Attempted {
 
 /** How an attempt ended after which the job waits again. */
 interface EarlyEnd {
-  readonly end: Extract<AttemptEnd, 'crashed' | 'released'>;
+  readonly end: Extract<AttemptEnd, 'crashed' | 'lost' | 'released'>;
   readonly reason: string;
   readonly at: string;
 }
 
-/** Attempts before the current one that a job remembers: it may be given back any number of times. */
+/** Attempts before the current one that a job remembers: it may be given back many times. */
 const EARLIER_MAX = 10;
 
 /** The earlier attempts of a job once the one that runs has ended early. */
@@ -46,8 +46,14 @@ function currentOf(life: Attempted): JobAttempt | undefined {
 function endOf({ status, error }: Attempted): Pick<JobAttempt, 'end' | 'reason'> {
   if (status === 'pending' || status === 'running') return { end: null, reason: null };
   if (status !== 'failed') return { end: status, reason: null };
-  const cause = error?.code === 'WORKER_CRASHED' ? error.detail?.['cause'] : undefined;
-  return typeof cause === 'string'
-    ? { end: 'crashed', reason: cause }
+  const { cause, end = 'crashed' } = (error?.detail ?? {}) as {
+    readonly cause?: unknown;
+    readonly end?: EarlyEnd['end'];
+  };
+  return typeof cause === 'string' && EARLY_CODES.has(error?.code)
+    ? { end, reason: cause }
     : { end: 'failed', reason: error?.message ?? null };
 }
+
+/** Codes of jobs whose last attempt ended early; of an earlier version the detail does not say how. */
+const EARLY_CODES: ReadonlySet<string | undefined> = new Set(['WORKER_CRASHED', 'JOB_INTERRUPTED', 'JOB_TIMEOUT']);

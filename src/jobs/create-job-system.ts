@@ -19,6 +19,8 @@ export interface JobSystemDependencies {
   readonly clock: Clock;
   readonly limits: NodeLimits;
   readonly log: JobLog;
+  /** Whether this node may take jobs; it may unless given. */
+  readonly isFit?: () => boolean;
 }
 
 /** Longest the engine waits for running jobs to be given back when it stops. */
@@ -28,9 +30,17 @@ const STOP_MS = 5000;
 const CALM_LOOK_MS = 100;
 
 /** The interface to jobs: submissions go to the queue, and this node runs the jobs of the queue. */
-export function createJobSystem({ queue, artifacts, pool, clock, limits, log }: JobSystemDependencies): JobSystem {
+export function createJobSystem({
+  queue,
+  artifacts,
+  pool,
+  clock,
+  limits,
+  log,
+  isFit,
+}: JobSystemDependencies): JobSystem {
   const kinds = new Map<JobKindName, JobKind<unknown>>();
-  const scheduler = createScheduler({ queue, kinds, artifacts, pool, clock, limits, log });
+  const scheduler = createScheduler({ queue, kinds, artifacts, pool, clock, limits, log, isFit });
 
   async function submit<P>(submission: Submission<P>): Promise<JobStatus> {
     const { kind, payload, request, estimatedBytes, message, origin = null } = submission;
@@ -81,6 +91,7 @@ export function createJobSystem({ queue, artifacts, pool, clock, limits, log }: 
     find: queue.find,
     list: queue.list,
     cancel: queue.cancel,
+    retry: queue.retry,
     ids: queue.ids,
     isLive: queue.isLive,
     counts: queue.counts,

@@ -12,9 +12,9 @@ export function eventOf(ending: Ending, attempt: number, at: string): LifeEvent 
     case 'fail':
       return { type: 'fail', attempt, error: ending.error, at };
     case 'crash':
-      return { type: 'crash', attempt, cause: ending.cause, at };
+    case 'lose':
     case 'release':
-      return { type: 'release', attempt, cause: ending.cause, at };
+      return { type: ending.type, attempt, cause: ending.cause, at };
   }
 }
 

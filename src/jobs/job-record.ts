@@ -86,7 +86,7 @@ export function toStatus(identity: JobIdentity, life: Life, { request, callbacks
 export function splitRecord(record: JobRecord): { readonly identity: JobIdentity; readonly life: Life } {
   const { job_id, kind, created_at, input_hash, sequence, estimated_bytes } = record;
   const { owner, author, note, request_id, trace_id } = record;
-  const { status, attempt, crashes, progress, message, error, result } = record;
+  const { status, attempt, crashes, losses, releases, not_before, progress, message, error, result } = record;
   const { started_at, finished_at, heartbeat_at, node, earlier } = record;
   return {
     identity: {
@@ -106,6 +106,9 @@ export function splitRecord(record: JobRecord): { readonly identity: JobIdentity
       status,
       attempt,
       crashes,
+      losses,
+      releases,
+      not_before,
       progress,
       message,
       error,
@@ -123,7 +126,7 @@ export function splitRecord(record: JobRecord): { readonly identity: JobIdentity
 export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
   if (typeof body !== 'object' || body === null) return undefined;
   // Members are checked below before they are believed; records of earlier versions know no author, no request, no
-  // callbacks and no attempts.
+  // callbacks, no attempts, and of early ends the crashes alone.
   const record: Partial<Record<keyof JobRecord, unknown>> = {
     author: null,
     note: null,
@@ -132,6 +135,9 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
     callbacks: [],
     node: null,
     earlier: [],
+    losses: 0,
+    releases: 0,
+    not_before: null,
     ...body,
   };
   const isRecord =
@@ -140,9 +146,7 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
     oneOf(JOB_STATES, record.status) &&
     Array.isArray(record.callbacks) &&
     Array.isArray(record.earlier) &&
-    Number.isInteger(record.attempt) &&
-    Number.isInteger(record.crashes) &&
-    Number.isInteger(record.sequence) &&
+    [record.attempt, record.crashes, record.losses, record.releases, record.sequence].every(Number.isInteger) &&
     [record.progress, record.estimated_bytes].every((value) => typeof value === 'number') &&
     [record.message, record.created_at, record.input_hash, record.owner].every((value) => typeof value === 'string') &&
     [
@@ -154,6 +158,7 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
       record.finished_at,
       record.heartbeat_at,
       record.node,
+      record.not_before,
     ].every((value) => value === null || typeof value === 'string') &&
     (record.result !== null) === (record.status === 'succeeded') &&
     (record.error !== null) === (record.status === 'failed');

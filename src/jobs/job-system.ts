@@ -3,7 +3,7 @@ import type { JobHandlers, Jobs } from './job-kind.js';
 import type { JobQueue, JobReader } from './queue.js';
 
 /** The job system as the service's root and the job routes see it. */
-export interface JobSystem extends Jobs, JobReader, Pick<JobQueue, 'watch' | 'watchAll'> {
+export interface JobSystem extends Jobs, JobReader, Pick<JobQueue, 'watch' | 'watchAll' | 'retry'> {
   /** Makes kinds known. All are registered before `start`, so that jobs of the last process can run. */
   register(kinds: Partial<JobHandlers>): void;
   /** Joins the queue and begins to work. Nothing is submitted before. */

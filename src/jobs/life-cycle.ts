@@ -1,5 +1,7 @@
+import { retryDelayMs, type RetryPolicy } from '#domain/jobs/retry-policy.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { ArtifactRef } from '#store/port.js';
+import { formatTimestamp } from '#store/timestamp.js';
 import { withEnded } from './attempts.js';
 import type { JobAttempt, JobState } from './status.js';
 
@@ -9,7 +11,7 @@ import type { JobAttempt, JobState } from './status.js';
  *
  *     pending -> running | cancelled | failed
  *     running -> succeeded | failed | cancelled
- *     running -> pending      (the attempt was lost or given back; attempt + 1)
+ *     running -> pending      (the attempt crashed, was lost or given back; attempt + 1)
  *
  * An event of an attempt carries its number: what an attempt says after it was given up changes nothing (fencing).
  */
@@ -17,8 +19,14 @@ export interface Life {
   readonly status: JobState;
   /** The attempt that runs or runs next; 1 for the first. */
   readonly attempt: number;
-  /** Attempts that took their worker or the process down. */
+  /** Attempts whose thread ended under them. */
   readonly crashes: number;
+  /** Attempts whose process ended, fell silent or was cut off. */
+  readonly losses: number;
+  /** Attempts that were given back unharmed. */
+  readonly releases: number;
+  /** Of a job that waits again: no attempt begins before. */
+  readonly not_before: string | null;
   readonly progress: number;
   readonly message: string;
   readonly error: ErrorDetail | null;
@@ -48,8 +56,10 @@ export type LifeEvent =
       readonly at: string;
     }
   | { readonly type: 'fail'; readonly attempt: number; readonly error: ErrorDetail; readonly at: string }
-  /** The worker or the process died under the attempt, or its messages were lost. */
+  /** The thread ended under the attempt. */
   | { readonly type: 'crash'; readonly attempt: number; readonly cause: string; readonly at: string }
+  /** The process of the attempt has ended or says nothing: nobody knows that the job was the reason. */
+  | { readonly type: 'lose'; readonly attempt: number; readonly cause: string; readonly at: string }
   /** The attempt is given back unharmed: the service stops, or what it works on is away. */
   | { readonly type: 'release'; readonly attempt: number; readonly cause: string; readonly at: string }
   | { readonly type: 'cancel'; readonly at: string };
@@ -57,9 +67,13 @@ export type LifeEvent =
 /** Reasons for an event to change nothing. */
 export type Impossible = 'already-terminal' | 'stale-attempt' | 'not-pending' | 'not-running';
 
-/** Starts that may end in a crash before the job counts as poison. */
+/** How often a job may be tried again, and when. */
 export interface LifeLimits {
-  readonly attemptsMax: number;
+  readonly retry: RetryPolicy;
+  /** Time of its submission, as the wire writes times. */
+  readonly submittedAt: string;
+  /** 0 to 1, spreads the retries of many jobs. */
+  readonly chance: number;
 }
 
 export function newLife(message = 'Waiting for a worker.'): Life {
@@ -67,6 +81,9 @@ export function newLife(message = 'Waiting for a worker.'): Life {
     status: 'pending',
     attempt: 1,
     crashes: 0,
+    losses: 0,
+    releases: 0,
+    not_before: null,
     progress: 0,
     message,
     error: null,
@@ -100,6 +117,7 @@ export function advance(life: Life, event: LifeEvent, limits: LifeLimits): Life 
     case 'beat':
     case 'succeed':
     case 'crash':
+    case 'lose':
     case 'release':
       if (life.status !== 'running') return 'not-running';
       if (event.attempt !== life.attempt) return 'stale-attempt';
@@ -112,12 +130,27 @@ export function started<L extends Life>(
   life: L,
   { at, node = null }: { readonly at: string; readonly node?: string | null },
 ): L {
-  return { ...life, status: 'running', message: 'Started.', started_at: at, heartbeat_at: at, node };
+  const begun = { started_at: at, heartbeat_at: at, not_before: null };
+  return { ...life, status: 'running', message: 'Started.', ...begun, node };
 }
 
-type RunningEvent = Extract<LifeEvent, { type: 'progress' | 'beat' | 'succeed' | 'crash' | 'release' }>;
+type EarlyEndType = keyof typeof EARLY_ENDS;
+type EarlyEvent = Extract<LifeEvent, { type: EarlyEndType }>;
+type RunningEvent = Extract<LifeEvent, { type: 'progress' | 'beat' | 'succeed' }> | EarlyEvent;
 
-function advanceRunning(life: Life, event: RunningEvent, { attemptsMax }: LifeLimits): Life {
+/** Ends of an attempt after which the job waits again: what counts them, what they are called, and what too many are. */
+const EARLY_ENDS = {
+  crash: { counter: 'crashes', end: 'crashed', code: 'WORKER_CRASHED', many: 'The job took its thread down' },
+  lose: {
+    counter: 'losses',
+    end: 'lost',
+    code: 'JOB_INTERRUPTED',
+    many: 'The process of the job ended or fell silent',
+  },
+  release: { counter: 'releases', end: 'released', code: 'JOB_INTERRUPTED', many: 'The job was given back' },
+} as const;
+
+function advanceRunning(life: Life, event: RunningEvent, limits: LifeLimits): Life {
   switch (event.type) {
     case 'progress': {
       const progress = Math.max(life.progress, Math.min(event.fraction, 1));
@@ -134,24 +167,35 @@ function advanceRunning(life: Life, event: RunningEvent, { attemptsMax }: LifeLi
         result: event.result,
         finished_at: event.at,
       };
-    case 'crash': {
-      const crashes = life.crashes + 1;
-      if (crashes < attemptsMax) {
-        const where = life.node === null ? '' : ` on ${life.node}`;
-        const earlier = withEnded(life, { end: 'crashed', reason: event.cause, at: event.at });
-        const message = `Waiting again: attempt ${life.attempt}${where} ended: ${event.cause}.`;
-        return queuedAgain({ ...life, crashes, earlier }, message);
-      }
-      const message = `The job took its worker or the process down ${crashes} times.`;
-      const error: ErrorDetail = { code: 'WORKER_CRASHED', message, detail: { attempts: crashes, cause: event.cause } };
-      return { ...life, crashes, status: 'failed', message, error, finished_at: event.at };
-    }
+    case 'crash':
+    case 'lose':
     case 'release':
-      return queuedAgain(
-        { ...life, earlier: withEnded(life, { end: 'released', reason: event.cause, at: event.at }) },
-        `Waiting again: ${event.cause}.`,
-      );
+      return endedEarly(life, event, limits);
   }
+}
+
+/** A job whose attempt ended early: it waits again, unless that has happened too often or too late. */
+function endedEarly(life: Life, { type, cause, at }: EarlyEvent, { retry, submittedAt, chance }: LifeLimits): Life {
+  const { counter, end, code, many } = EARLY_ENDS[type];
+  const count = life[counter] + 1;
+  const counted = { ...life, [counter]: count };
+  const { crashes, losses, releases } = counted;
+  const isLate = retry.deadline > 0 && Date.parse(at) - Date.parse(submittedAt) >= retry.deadline * 1000;
+  if (count < retry[counter] && !isLate) {
+    const where = life.node === null ? '' : ` on ${life.node}`;
+    const why = type === 'release' ? cause : `attempt ${life.attempt}${where} ended: ${cause}`;
+    const delayMs = retryDelayMs(retry, count, chance);
+    const not_before = delayMs === 0 ? null : formatTimestamp(Date.parse(at) + delayMs);
+    const earlier = withEnded(life, { end, reason: cause, at });
+    return queuedAgain({ ...counted, not_before, earlier }, `Waiting again: ${why}.`);
+  }
+  const message =
+    count < retry[counter]
+      ? `The job is not tried again ${retry.deadline} seconds after its submission.`
+      : `${many} ${count} times.`;
+  const detail = { attempts: count, cause, end, crashes, losses, releases };
+  const error: ErrorDetail = { code: count < retry[counter] ? 'JOB_TIMEOUT' : code, message, detail };
+  return { ...counted, status: 'failed', message, error, finished_at: at };
 }
 
 function queuedAgain(life: Life, message: string): Life {
@@ -165,4 +209,13 @@ function queuedAgain(life: Life, message: string): Life {
     heartbeat_at: null,
     node: null,
   };
+}
+
+/** Time from an event until a job that waits may begin; 0 where it may at once. */
+export const delayMsOf = ({ not_before }: Pick<Life, 'not_before'>, event: LifeEvent): number =>
+  not_before === null || !('at' in event) ? 0 : Math.max(0, Date.parse(not_before) - Date.parse(event.at));
+
+/** The life of a failed job that is to be tried again: its counters start over, its earlier attempts stay. */
+export function renewed(life: Life, earlier: readonly JobAttempt[]): Life {
+  return { ...newLife(), attempt: life.attempt + 1, earlier };
 }

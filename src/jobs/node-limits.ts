@@ -1,3 +1,4 @@
+import { RETRY_DEFAULTS } from '#domain/jobs/retry-policy.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { Lane } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
@@ -11,17 +12,24 @@ export interface NodeSize {
   readonly memoryBytes: number;
   /** Jobs that run at once, where that is not decided by the threads. */
   readonly places?: Partial<Record<Lane, number>>;
+  /** Jobs that may wait, ended ones that are remembered, and how often each kind is tried again. */
+  readonly policy?: Partial<Pick<QueueLimits, 'queueMax' | 'endedMax' | 'retryOf'>>;
   /** Time without a heartbeat after which an attempt is given up, where another process may take its job. */
   readonly leaseMs?: number | undefined;
 }
 
 /** Limits of this node and of its queue, from the machine. */
-export function nodeLimits({ workers, memoryBytes, places, leaseMs }: NodeSize): NodeLimits & QueueLimits {
+export function nodeLimits({ workers, memoryBytes, places, leaseMs, policy }: NodeSize): NodeLimits & QueueLimits {
+  const {
+    queueMax = LIMITS.MAX_QUEUED_JOBS,
+    endedMax = LIMITS.MAX_ENDED_JOBS,
+    retryOf = () => RETRY_DEFAULTS,
+  } = policy ?? {};
   return {
-    attemptsMax: LIMITS.MAX_ATTEMPTS,
-    queueMax: LIMITS.MAX_QUEUED_JOBS,
+    retryOf,
+    queueMax,
     ownerQueueMax: LIMITS.MAX_KEY_QUEUED_JOBS,
-    endedMax: LIMITS.MAX_ENDED_JOBS,
+    endedMax,
     jobBytesMax: memoryBytes,
     leaseMs: leaseMs ?? LIMITS.HEARTBEAT_TIMEOUT_SECONDS * 1000,
     runningMax: { heavy: workers, light: LIGHT_RUNNING_MAX, ...places },

@@ -1,4 +1,5 @@
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { ArtifactRef, DocumentTransaction, Listing } from '#store/port.js';
 import type { AttemptKey } from './attempt-key.js';
@@ -25,6 +26,12 @@ export interface JobQueue extends JobReader {
   /** Cancels: terminal statuses come back unchanged. @throws Refusal JOB_NOT_FOUND */
   cancel(jobId: string): Promise<JobStatus>;
   /**
+   * Queues a failed job anew, with the input and the owner of its submission; statuses of others come back unchanged.
+   * @throws Refusal JOB_NOT_FOUND; DOCUMENT_UNREADABLE for a job whose input is not stored any more; OVERLOADED,
+   *   RATE_LIMITED, DRAINING, STORAGE_FULL
+   */
+  retry(jobId: string): Promise<JobStatus>;
+  /**
    * Calls after every change of a job's status, progress included (at most four times a second); returns how to stop.
    */
   watch(jobId: string, listener: () => void): () => void;
@@ -32,8 +39,7 @@ export interface JobQueue extends JobReader {
   watchAll(listener: (jobId: string) => void): () => void;
 
   /**
-   * Makes this process a node that runs jobs. Attempts of a process before it, which ended under them, count as
-   * crashed.
+   * Makes this process a node that runs jobs. Attempts of a process before it, which ended under them, count as lost.
    * @returns how many those were
    */
   join(node: Node): Promise<number>;
@@ -172,8 +178,10 @@ export type Ending =
       readonly effect?: (tx: DocumentTransaction) => Promise<void>;
     }
   | { readonly type: 'fail'; readonly error: ErrorDetail }
-  /** It took its worker down: three of those fail the job, fewer queue it again. */
+  /** Its thread ended under it: as many as the kind may have fail the job, fewer queue it again. */
   | { readonly type: 'crash'; readonly cause: string }
+  /** Its process ended, fell silent or was cut off. */
+  | { readonly type: 'lose'; readonly cause: string }
   /** It is given back unharmed and queued again. */
   | { readonly type: 'release'; readonly cause: string };
 
@@ -212,8 +220,8 @@ export interface EndedJob {
 }
 
 export interface QueueLimits {
-  /** Attempts that may end in a crash. */
-  readonly attemptsMax: number;
+  /** How often and when a kind of job is tried again. */
+  readonly retryOf: RetryPolicies;
   /** Jobs that may wait. */
   readonly queueMax: number;
   /** Jobs of one owner that may wait. */

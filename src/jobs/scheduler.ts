@@ -29,6 +29,8 @@ export interface SchedulerDependencies {
   readonly clock: Clock;
   readonly limits: NodeLimits;
   readonly log: JobLog;
+  /** Whether this node may take jobs; it may unless given. */
+  readonly isFit?: (() => boolean) | undefined;
 }
 
 /** How often attempts are looked at: heartbeats and the time limit. */
@@ -50,7 +52,7 @@ interface Running {
 }
 
 export function createScheduler(dependencies: SchedulerDependencies): Scheduler {
-  const { queue, kinds, artifacts, pool, clock, limits, log } = dependencies;
+  const { queue, kinds, artifacts, pool, clock, limits, log, isFit = () => true } = dependencies;
   const outage = createOutageLog(log, () => clock.monotonicMs());
   const places = createPlaces(limits, fillAll);
   const running = new Map<Lease, Running>();
@@ -76,7 +78,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   }
 
   function mayAsk(lane: Lane): boolean {
-    return isOpen && !asking[lane] && artifacts.health?.fault() === undefined && places.isFree(lane);
+    return isOpen && isFit() && !asking[lane] && artifacts.health?.fault() === undefined && places.isFree(lane);
   }
 
   /** @returns whether a job was taken at once, so that the next may be asked for */

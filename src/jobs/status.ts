@@ -19,7 +19,7 @@ export interface JobCallback {
   readonly next_attempt_at: string | null;
 }
 
-export type AttemptEnd = 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'released';
+export type AttemptEnd = 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'lost' | 'released';
 
 /** An attempt of a job. */
 export interface JobAttempt {
@@ -32,7 +32,7 @@ export interface JobAttempt {
   /** Null while it runs. */
   readonly ended_at: string | null;
   readonly end: AttemptEnd | null;
-  /** Why it crashed, was released or failed. */
+  /** Why it crashed, was lost, released or failed. */
   readonly reason: string | null;
 }
 

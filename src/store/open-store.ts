@@ -31,6 +31,8 @@ export interface Store {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly freeSpace: FreeSpace;
+  /** Time of records, ms since 1970: that of the database, where the documents are in one. */
+  readonly now: () => number;
   /** The documents again, where they are in a database, with what a queue there needs. */
   readonly shared: DatabaseDocuments | undefined;
   close(): Promise<void>;
@@ -96,7 +98,7 @@ export async function openStore({
   onFailure,
   ...listeners
 }: StoreOptions): Promise<Store> {
-  await (database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home));
+  await assertDocuments(home, database);
   const freeSpace = watchFreeSpace(home.path, lowWaterMark);
   const removals = new Map<NodeJS.Timeout, readonly string[]>();
   const options = {
@@ -142,12 +144,12 @@ export async function openStore({
     const options = { olderThanMs: GARBAGE_AGE_MS, trashMs };
     // Whoever cannot look now leaves it to the next time, or to another process.
     artifacts.sweep(() => documents.referencedArtifacts(), options).catch(() => {});
-  }, GARBAGE_LOOK_MS);
-  collecting.unref();
+  }, GARBAGE_LOOK_MS).unref();
   if (place === undefined) clearInterval(collecting);
 
-  const versioned = createVersionedStore(documents, Date.now, versionLimits);
+  const versioned = createVersionedStore(documents, timeOf(shared), versionLimits);
   return {
+    now: timeOf(shared),
     documents: isReadOnly ? readOnlyDocuments(versioned) : versioned,
     artifacts,
     freeSpace,
@@ -156,10 +158,8 @@ export async function openStore({
       clearInterval(collecting);
       openedPlace?.close();
       await documents.close();
-      for (const [timer, names] of removals) {
-        clearTimeout(timer);
-        await artifacts.discard(names);
-      }
+      removals.forEach((_, timer) => clearTimeout(timer));
+      for (const names of removals.values()) await artifacts.discard(names);
     },
   };
 }
@@ -243,7 +243,10 @@ const readOnlyDocuments = (documents: DocumentStore): DocumentStore => ({
 const withVersions = (shared: DatabaseDocuments, { versionsKept }: VersionLimits = {}): DatabaseDocuments => ({
   ...shared,
   jobTransaction: (change, options) =>
-    shared.jobTransaction((tx) => change(versionedTransaction(tx, { now: Date.now, options, versionsKept })), options),
+    shared.jobTransaction(
+      (tx) => change(versionedTransaction(tx, { now: timeOf(shared), options, versionsKept })),
+      options,
+    ),
 });
 
 interface VolumeInput {
@@ -280,6 +283,11 @@ const isThere = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
+
+const timeOf = (shared: DatabaseDocuments | undefined): (() => number) => shared?.clock.now ?? Date.now;
+
+const assertDocuments = (home: Home, database: DatabasePlace | undefined): Promise<void> =>
+  database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home);
 
 /** The results of a home's own documents are nobody's by those of a database, and would be swept. */
 async function assertNoDocuments(home: Home): Promise<void> {

@@ -1,5 +1,6 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { JobKind } from '#jobs/job-kind.js';
+import type { JobRecord } from '#jobs/job-record.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { ArtifactRef } from '#store/port.js';
 import { seeded } from '../seeded.js';
@@ -67,7 +68,8 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   const submitted = new Set<string>();
   const database = createSharedDatabase(agenda.now, (change) => {
     checkCommit(change, say);
-    if (isOutagesAlone && (change.after?.crashes ?? 0) > 0) say(`${change.after!.job_id} crashed, but nothing ended`);
+    if (isOutagesAlone && isEndedEarly(change.after))
+      say(`${change.after!.job_id} crashed or was lost, but nothing ended`);
     if (change.after === undefined) return;
     submitted.add(tokenOf(change.after));
     const { status } = change.after;
@@ -193,6 +195,8 @@ function checkCommit({ puts, before, after }: Change, say: (message: string) => 
   if (after.status === 'running' && before.status !== 'pending') say(`${after.job_id} began twice`);
   if (after.crashes > 3) say(`${after.job_id} began again after ${after.crashes} crashes`);
 }
+
+const isEndedEarly = (job: JobRecord | undefined): boolean => job !== undefined && job.crashes + job.losses > 0;
 
 /** Work of one artifact, and an effect that counts how often it happened. */
 function kindOf(files: Set<string>): JobKind<Payload> {

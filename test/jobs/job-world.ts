@@ -9,10 +9,11 @@ import { openHome, type Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
 import { createTestClock, type TestClock } from './test-clock.js';
+import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
 export const MiB = 2 ** 20;
 const LIMITS: NodeLimits & QueueLimits = {
-  attemptsMax: 3,
+  retryOf: RETRIES_AT_ONCE,
   queueMax: 100,
   ownerQueueMax: 1000,
   endedMax: 1000,

@@ -4,9 +4,11 @@ import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { attemptsOf } from '#jobs/attempts.js';
 import { advance, isTerminal, newLife, type Life, type LifeEvent } from '#jobs/life-cycle.js';
 import { IS_SOAK } from '../soak.js';
+import { policies } from './retries-at-once.js';
 
-const LIMITS = { attemptsMax: 3 };
 const AT = '2026-11-20T03:05:40.123000+00:00';
+const retry = policies('losses=5,releases=30')('backtest');
+const LIMITS = { retry, submittedAt: AT, chance: 1 };
 const ERROR: ErrorDetail = { code: 'MISSING_PRICE', message: 'No price.', detail: null };
 const RESULT = { value: { level: 100 } };
 
@@ -22,6 +24,7 @@ function live(...events: LifeEvent[]): Life {
 const start: LifeEvent = { type: 'start', at: AT };
 const cancel: LifeEvent = { type: 'cancel', at: AT };
 const crash = (attempt: number): LifeEvent => ({ type: 'crash', attempt, cause: 'worker exited with code: 3', at: AT });
+const lose = (attempt: number): LifeEvent => ({ type: 'lose', attempt, cause: 'no sign of life', at: AT });
 const succeed = (attempt: number): LifeEvent => ({ type: 'succeed', attempt, result: RESULT, at: AT });
 const release = (attempt: number): LifeEvent => ({
   type: 'release',
@@ -89,7 +92,51 @@ describe('a job', () => {
     });
   });
 
-  test('that was given back when the service stopped is no poison, however often', () => {
+  test('is no poison after lost attempts and says so after as many as its policy allows', () => {
+    const losses = (count: number) => Array.from({ length: count }, (_, i) => [start, lose(i + 1)]).flat();
+    expect(live(...losses(4), start, crash(5), start, crash(6))).toMatchObject({
+      status: 'pending',
+      losses: 4,
+      crashes: 2,
+    });
+    const failed = live(...losses(5));
+    const detail = { attempts: 5, cause: 'no sign of life', end: 'lost', crashes: 0, losses: 5, releases: 0 };
+    expect(failed).toMatchObject({ status: 'failed', attempt: 5, error: { code: 'JOB_INTERRUPTED', detail } });
+    expect(attemptsOf(failed).map(({ end }) => end)).toEqual(Array(5).fill('lost'));
+    const released = live(...Array.from({ length: 30 }, (_, i) => [start, release(i + 1)]).flat());
+    expect(released).toMatchObject({ status: 'failed', error: { code: 'JOB_INTERRUPTED' } });
+  });
+
+  test('waits twice as long before each retry for one cause, up to the longest wait', () => {
+    const seconds = (ended: Life) =>
+      ended.not_before === null ? 0 : (Date.parse(ended.not_before) - Date.parse(AT)) / 1000;
+    const slow = { ...LIMITS, retry: policies('losses=100,backoff=2,backoff-max=10')('backtest') };
+    const waits = (chance: number) => {
+      let life = newLife();
+      return Array.from({ length: 6 }, (_, i) => {
+        life = advance(life, start, slow) as Life;
+        life = advance(life, lose(i + 1), { ...slow, chance }) as Life;
+        return seconds(life);
+      });
+    };
+    expect(waits(1)).toEqual([0, 2, 4, 8, 10, 10]);
+    expect(waits(0)).toEqual([0, 1, 2, 4, 5, 5]);
+    expect(live(start, lose(1), start, lose(2), start).not_before).toBeNull();
+    // Another cause has its own count.
+    expect(seconds(live(start, lose(1), start, lose(2), start, crash(3)))).toBe(0);
+  });
+
+  test('is not tried again after its deadline', () => {
+    const limits = { ...LIMITS, retry: policies('deadline=60')('backtest') };
+    const after = (seconds: number) => {
+      const at = new Date(Date.parse(AT) + seconds * 1000).toISOString();
+      return advance(advance(newLife(), start, limits) as Life, { ...lose(1), at } as LifeEvent, limits);
+    };
+    expect(after(59)).toMatchObject({ status: 'pending', attempt: 2 });
+    expect(after(60)).toMatchObject({ status: 'failed', error: { code: 'JOB_TIMEOUT', detail: { end: 'lost' } } });
+  });
+
+  test('that was given back when the service stopped is no poison, ten times', () => {
     const stops = Array.from({ length: 10 }, (_, i) => [start, release(i + 1)]).flat();
     expect(live(...stops)).toMatchObject({ status: 'pending', attempt: 11, crashes: 0 });
     expect(live(...stops, start, crash(11), start, crash(12), start, succeed(13))).toMatchObject({
@@ -125,9 +172,9 @@ describe('a job', () => {
   });
 
   test('remembers ten attempts before the current one', () => {
-    const stops = Array.from({ length: 30 }, (_, i) => [start, release(i + 1)]).flat();
-    const attempts = attemptsOf(live(...stops, start, succeed(31)));
-    expect(attempts.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 11 }, (_, i) => 21 + i));
+    const stops = Array.from({ length: 29 }, (_, i) => [start, release(i + 1)]).flat();
+    const attempts = attemptsOf(live(...stops, start, succeed(30)));
+    expect(attempts.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 11 }, (_, i) => 20 + i));
     expect(attempts.at(-1)).toMatchObject({ end: 'succeeded', reason: null });
   });
 
@@ -145,6 +192,7 @@ describe('whatever happens to a job in whatever order', () => {
     fc.constant(start),
     { arbitrary: fc.constant(cancel), weight: 1 },
     attempt.map(crash),
+    attempt.map(lose),
     attempt.map(succeed),
     attempt.map(fail),
     attempt.map(release),
@@ -181,7 +229,8 @@ describe('whatever happens to a job in whatever order', () => {
           if (next.status === 'pending') expect(next.progress).toBe(0);
           if (next.status === 'succeeded') expect(next.progress).toBe(1);
           expect(next.progress).toBeLessThanOrEqual(1);
-          expect(next.crashes).toBeLessThanOrEqual(LIMITS.attemptsMax);
+          expect(next.losses).toBeLessThanOrEqual(LIMITS.retry.losses);
+          expect(next.crashes).toBeLessThanOrEqual(LIMITS.retry.crashes);
           life = next;
         }
       }),

@@ -1,7 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
+import { RETRY_DEFAULTS } from '#domain/jobs/retry-policy.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Claim, JobQueue } from '#jobs/queue.js';
 import type { DocumentTransaction } from '#store/port.js';
+import { policies } from './retries-at-once.js';
 import { job, LEASE_MS, succeed, type OpenedQueue, type Queues } from './queue-port-world.js';
 
 /** What a queue promises of attempts that have begun: their ends, cancellation, leases, watching. */
@@ -74,11 +76,32 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         await queue.complete((await claimed()).lease, { type, cause: 'code 3' });
       expect(await statusOf('a')).toMatchObject({ status: 'pending', attempt: 6, progress: 0, started_at: null });
       await queue.complete((await claimed()).lease, { type: 'crash', cause: 'code 3' });
-      const detail = { attempts: 3, cause: 'code 3' };
+      const detail = { attempts: 3, cause: 'code 3', end: 'crashed', crashes: 3, losses: 0, releases: 3 };
       const failed = await statusOf('a');
       expect(failed).toMatchObject({ status: 'failed', error: { code: 'WORKER_CRASHED', detail } });
       const ends = ['crashed', 'released', 'crashed', 'released', 'released', 'crashed'];
       expect(failed?.attempts.map(({ attempt, end }) => [attempt, end])).toEqual(ends.map((end, i) => [i + 1, end]));
+    });
+
+    test('early waits before the next one where the policy says so, for longer each time', async () => {
+      const { queue, claim, claimed, pass } = await joined({ retryOf: policies('losses=9,backoff=20') });
+      await queue.submit(job('a'));
+      await queue.submit(job('b'));
+      const lose = { type: 'lose', cause: 'the test asks' } as const;
+      const first = (await claimed()).lease;
+      await queue.complete(first, lose);
+      const second = (await claimed()).lease;
+      expect([first, second].map(({ jobId, attempt }) => [jobId, attempt])).toEqual([
+        ['backtest:a', 1],
+        ['backtest:a', 2],
+      ]);
+      await queue.complete(second, lose);
+      // Others do not wait for it, and it waits between ten and twenty seconds.
+      expect([(await claimed()).lease.jobId, await claim()]).toEqual(['backtest:b', undefined]);
+      await pass(9000);
+      expect(await claim()).toBeUndefined();
+      await pass(12_000);
+      expect((await claimed()).lease).toMatchObject({ jobId: 'backtest:a', attempt: 3 });
     });
 
     test('that queues the job again makes it the next of its owner', async () => {
@@ -86,6 +109,48 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       for (const id of ['a', 'b']) await queue.submit(job(id));
       await queue.complete((await claimed()).lease, { type: 'release', cause: 'the test asks' });
       expect((await claimed()).lease).toMatchObject({ jobId: 'backtest:a', attempt: 2 });
+    });
+  });
+
+  describe('retrying', () => {
+    const error = { code: 'MISSING_PRICE', message: 'No price.', detail: null } as const;
+
+    test('a failed job queues its stored input anew, behind the causes of its failure', async () => {
+      const { queue, claimed, statusOf, documents, reopen } = await joined();
+      const origin = { owner: 'key', requestId: 'r', traceId: 't', author: 'Ada', note: null, callback: null };
+      await queue.submit(job('a', { origin }));
+      await queue.complete((await claimed()).lease, { type: 'crash', cause: 'code 3' });
+      await queue.complete((await claimed()).lease, { type: 'fail', error });
+      expect(await queue.retry('backtest:a')).toMatchObject({ status: 'pending', attempt: 3, error: null });
+      const again = await claimed();
+      expect(again).toMatchObject({ input: { payload: { of: 'a' } }, job: { owner: 'key', author: 'Ada' } });
+      expect((await statusOf('a'))?.attempts.map(({ end, reason }) => [end, reason])).toEqual([
+        ['crashed', 'code 3'],
+        ['failed', 'No price.'],
+        [null, null],
+      ]);
+      // One that lives is answered as it is.
+      expect(await queue.retry('backtest:a')).toMatchObject({ status: 'running', attempt: 3 });
+      expect(await queue.complete(again.lease, succeed)).toBe(true);
+      expect(await queue.retry('backtest:a')).toMatchObject({ status: 'succeeded' });
+      expect(await documents.get('job-input', 'backtest:a')).toBeUndefined();
+      await expect(queue.retry('backtest:none')).rejects.toMatchObject({ code: 'JOB_NOT_FOUND' });
+      const after = await reopen();
+      expect((await after.queue.find('backtest:a'))?.status).toMatchObject({ status: 'succeeded', attempt: 3 });
+    });
+
+    test('a job whose input is gone is refused, and a forgotten job leaves no input', async () => {
+      const { queue, claimed, documents } = await joined({ endedMax: 1 });
+      await queue.submit(job('a'));
+      await queue.complete((await claimed()).lease, { type: 'fail', error });
+      await documents.transaction(async (tx) => void (await tx.delete('job-input', 'backtest:a')));
+      await expect(queue.retry('backtest:a')).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+      for (const id of ['b', 'c', 'd']) {
+        await queue.submit(job(id));
+        await queue.complete((await claimed()).lease, { type: 'fail', error });
+      }
+      await queue.submit(job('e'));
+      expect(await documents.ids('job-input')).toEqual(['backtest:d', 'backtest:e']);
     });
   });
 
@@ -147,7 +212,23 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       expect(await statusOf('alive')).toMatchObject({ status: 'running', attempt: 1 });
     });
 
-    test('of a process that ended counts as a crash, and its job is the first again', async () => {
+    test('that is lost three times fails no job by the default policy: nothing has crashed', async () => {
+      const { queue, claimed, pass, statusOf, reach } = await joined({ retryOf: () => RETRY_DEFAULTS });
+      await queue.submit(job('a'));
+      for (let attempt = 1; attempt <= 3; attempt++) {
+        const { lease } = await claimed();
+        expect(lease.attempt).toBe(attempt);
+        await pass(LEASE_MS + 2000);
+        await reach('a', 'pending');
+        await pass(5000); // Longer than the third attempt waits.
+      }
+      await queue.complete((await claimed()).lease, succeed);
+      const ended = await statusOf('a');
+      expect(ended).toMatchObject({ status: 'succeeded', attempt: 4, error: null });
+      expect(ended?.attempts.map(({ end }) => end)).toEqual(['lost', 'lost', 'lost', 'succeeded']);
+    });
+
+    test('of a process that ended counts as lost, and its job is the first again', async () => {
       const first = await joined();
       for (const id of ['a', 'b', 'c']) await first.queue.submit(job(id));
       for (let i = 0; i < 2; i++) await first.claim();
@@ -163,8 +244,8 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       }
       const { jobs: failed } = await world.queue.list({ statuses: ['failed'], limit: 10 });
       expect(failed.map(({ job_id: id, error }) => [id, error?.code])).toEqual([
-        ['backtest:b', 'WORKER_CRASHED'],
-        ['backtest:a', 'WORKER_CRASHED'],
+        ['backtest:b', 'JOB_INTERRUPTED'],
+        ['backtest:a', 'JOB_INTERRUPTED'],
       ]);
     });
   });

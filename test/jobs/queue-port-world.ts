@@ -2,6 +2,7 @@ import { afterEach } from 'vitest';
 import type { TaskProgress } from '#jobs/compute-pool.js';
 import type { Claim, ClaimOrder, JobQueue, NewJob, QueueLimits } from '#jobs/queue.js';
 import type { DocumentStore } from '#store/port.js';
+import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
 /** A queue that a contract test may open, reopen and forget. */
 export interface OpenedQueue {
@@ -20,7 +21,7 @@ export type OpenQueue = (limits: QueueLimits) => Promise<OpenedQueue>;
 
 export const LEASE_MS = 60_000;
 const LIMITS: QueueLimits = {
-  attemptsMax: 3,
+  retryOf: RETRIES_AT_ONCE,
   queueMax: 100,
   ownerQueueMax: 100,
   endedMax: 100,

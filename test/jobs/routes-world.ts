@@ -23,7 +23,13 @@ import { plain } from './job-world.js';
 /** A job that ends when the test says so, with what the test says. @param destination where its large results are written */
 function createErrand(destination: () => ArtifactDestination) {
   let finish!: (result: unknown) => void;
-  const result = new Promise<unknown>((resolve) => (finish = resolve));
+  let refuse!: (refusal: Refusal) => void;
+  const next = () =>
+    new Promise<unknown>((resolve, reject) => {
+      finish = resolve;
+      refuse = reject;
+    });
+  let result = next();
   const kind: JobKind<{ readonly of: string; readonly large: boolean }> = {
     kind: 'backtest',
     ...plain,
@@ -40,7 +46,15 @@ function createErrand(destination: () => ArtifactDestination) {
       return { result: { artifact: artifact! } };
     },
   };
-  return { kind, finish };
+  return {
+    kind,
+    finish: (value: unknown) => finish(value),
+    fail() {
+      refuse(new Refusal('MISSING_PRICE', 'No price.'));
+      result.catch(() => {}); // Where no job runs.
+      result = next();
+    },
+  };
 }
 
 export interface World {
@@ -51,6 +65,8 @@ export interface World {
   readonly ended: Set<string>;
   submit(ident: string, large?: boolean): Promise<void>;
   finish(result: unknown): void;
+  /** Refuses the job that runs; the next one waits for an end of its own. */
+  fail(): void;
 }
 
 export async function openWorld(): Promise<World> {
@@ -70,7 +86,7 @@ export async function openWorld(): Promise<World> {
   const clock = systemClock;
   const queue = createLocalQueue({ store: store.documents, clock, limits, log: silent });
   const engine = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits, log: silent });
-  const { kind, finish } = createErrand(() => store.artifacts.destination);
+  const { kind, finish, fail } = createErrand(() => store.artifacts.destination);
   engine.register({ [kind.kind]: kind });
   await engine.start();
   onTestFinished(() => engine.stop());
@@ -93,6 +109,7 @@ export async function openWorld(): Promise<World> {
     stopping,
     ended,
     finish,
+    fail,
     async submit(ident, large = false) {
       await engine.submit({ kind, payload: { of: ident, large }, request: { large }, estimatedBytes: 1 });
     },

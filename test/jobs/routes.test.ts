@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { JOB_STATUS_NAMES, JobCollection, JobStatus } from '#contract/jobs.js';
+import type { App } from '#http/app.js';
 import { JOB_STATES } from '#jobs/status.js';
 import { ask, openWorld, untilEnd } from './routes-world.js';
 
@@ -33,6 +34,54 @@ describe('GET /jobs', () => {
       const response = await ask(app, `/jobs${query}`);
       expect(response.status).toBe(422);
       expect(await response.json()).toMatchObject({ error: { code: 'VALIDATION_FAILED' } });
+    },
+  );
+});
+
+describe('POST /jobs/retry', () => {
+  const retry = async (app: App, body: object) => {
+    const init = { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+    const response = await ask(app, '/jobs/retry', init);
+    return { status: response.status, answer: (await response.json()) as Record<string, unknown> };
+  };
+
+  test('queues the failed jobs of kinds and of a time anew, and no others', async () => {
+    const { app, engine, submit, finish, fail } = await openWorld();
+    for (const ident of ['a', 'b']) {
+      await submit(ident);
+      await expect.poll(async () => (await engine.get(`backtest:${ident}`))?.status).toBe('running');
+      fail();
+      await untilEnd(app, `backtest:${ident}`);
+    }
+    await submit('c');
+    finish(1);
+    await untilEnd(app, 'backtest:c');
+    const failedAt = (await engine.get('backtest:b'))!.finished_at!;
+    expect((await retry(app, { kinds: ['render'] })).answer).toEqual({ retried: [], refused: [], is_complete: true });
+    const later = new Date(Date.parse(failedAt) + 60_000).toISOString();
+    expect((await retry(app, { since: later })).answer).toMatchObject({ retried: [] });
+    expect((await retry(app, { limit: 1 })).answer).toEqual({
+      retried: ['backtest:b'],
+      refused: [],
+      is_complete: false,
+    });
+    finish(2);
+    await untilEnd(app, 'backtest:b');
+    expect(await engine.get('backtest:b')).toMatchObject({ status: 'succeeded', attempt: 2 });
+    expect((await retry(app, { kinds: ['backtest'], since: '2020-01-01T00:00:00Z' })).answer).toMatchObject({
+      retried: ['backtest:a'],
+      is_complete: true,
+    });
+    finish(3);
+    await untilEnd(app, 'backtest:a');
+    expect((await retry(app, {})).answer).toMatchObject({ retried: [] });
+  });
+
+  test.each([[{ kinds: ['cook'] }], [{ since: 'yesterday' }], [{ limit: 0 }], [{ limit: 501 }], [{ failed: true }]])(
+    'refuses %j',
+    async (body) => {
+      const { app } = await openWorld();
+      expect(await retry(app, body)).toMatchObject({ status: 422, answer: { error: { code: 'VALIDATION_FAILED' } } });
     },
   );
 });

@@ -8,6 +8,7 @@ import type { ArtifactRef } from '#store/port.js';
 import { createArtifacts, createClock, createPool, createStore, writeFile } from './simulation/ports.js';
 import { createWitness, type Witness } from './simulation/witness.js';
 import { createWorld, tokenOf, type Fault, type Payload, type World } from './simulation/world.js';
+import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
 /**
  * The job system on its queue in a world of chance: one seed decides every delay, failure, crash and request, so one number
@@ -37,7 +38,7 @@ const IDENTS = ['a', 'b', 'c', 'd'];
 const JOB_IDS = IDENTS.map((ident) => `backtest:${ident}`);
 const BUDGET = 100;
 const LIMITS = {
-  attemptsMax: 3,
+  retryOf: RETRIES_AT_ONCE,
   queueMax: 3,
   ownerQueueMax: 1000,
   endedMax: 1000,

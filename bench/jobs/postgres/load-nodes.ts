@@ -52,7 +52,7 @@ async function openQueue(node: string, places: { heavy: number; light: number },
   const connectionsMax = role === 'worker' ? 1 : 10;
   const database = openDatabase({ url: order.url, connectionsMax, prepare: preparation(SCHEMA) });
   const documents = await openPostgresDocuments({ database, ...(role === 'worker' && { readMs: 2500 }) });
-  const about = { role, version: 'bench', places, memory_bytes: 1e12, market: null, lacks: [] };
+  const about = { role, version: 'bench', places, memory_bytes: 1e12, market: null, lacks: [], clock_offset_ms: 0 };
   const clock = systemClock;
   return createPostgresQueue({ database, documents, schema: SCHEMA, node, clock, limits, log, describe: () => about });
 }

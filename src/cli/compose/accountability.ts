@@ -16,11 +16,11 @@ import type { Closable, Rooms } from './rooms.js';
 
 /** Who clients are, what they may reach, and what the log keeps of them. */
 export function composeAccountability(rooms: Rooms, keys: Keys, open: Closable[]) {
-  const { documents, settings, log } = rooms;
+  const { documents, settings, log, now } = rooms;
   const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
   const notes = createAuditNotes({
     documents,
-    timestamp: () => formatTimestamp(Date.now()),
+    timestamp: () => formatTimestamp(now()),
     monotonicMs: () => performance.now(),
     loggedReads: new Set(settings.auditReads.flatMap((reads) => AUDITED_READS[reads])),
     onFailure: (cause) => log.warn({ err: cause }, 'an entry of the log of writes could not be written'),
@@ -43,12 +43,12 @@ export function composeAccountability(rooms: Rooms, keys: Keys, open: Closable[]
   };
 }
 
-function composeSignIn({ settings, log, secrets }: Rooms) {
+function composeSignIn({ settings, log, secrets, now }: Rooms) {
   const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, publicUrl } = settings;
   const isSecure = tlsOf(settings) !== undefined;
   const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
   // Of fronts that share a key each knows the sessions of the others.
-  const sessions = createSessions(secrets.derive('sessions') ?? randomBytes(32), Date.now);
+  const sessions = createSessions(secrets.derive('sessions') ?? randomBytes(32), now);
   if (issuer !== undefined && audience === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, 'Tokens of --oidc-issuer need --oidc-audience.');
   const grants = settings.oidcScopes;

@@ -10,7 +10,7 @@ import type { Rooms } from './rooms.js';
 /** Versions of documents: what others need to delete them, and the handlers, once the services that write them stand. */
 export function composeHistory(rooms: Rooms) {
   const versions = createVersions(rooms);
-  const terms = { ...rooms, timestamp: () => formatTimestamp(Date.now()) };
+  const terms = { ...rooms, timestamp: () => formatTimestamp(rooms.now()) };
   return {
     removals: createRemovals(versions),
     handlers: (services: Omit<VersionedServices, 'versions'>) => ({

@@ -36,9 +36,9 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
 
   const indices = createIndices(rooms);
   const strategies = createStrategies(rooms);
-  const optimisations = createOptimise({ ...rooms, kind: optimise, now: Date.now });
+  const optimisations = createOptimise({ ...rooms, kind: optimise });
   const riskModels = createRiskModels({ ...rooms, kind: risk, validation: validate });
-  const today = () => Math.floor(Date.now() / MS_PER_DAY);
+  const today = () => Math.floor(rooms.now() / MS_PER_DAY);
   const indexOf = async (indexId: string) => (await requireIndex(documents, indexId)).document;
   const scheduleOf = createIndexSchedules({ calendars, indexOf, runOf: (indexId) => findRun(documents, indexId) });
   const calendarViews = createCalendarViews({

@@ -33,8 +33,7 @@ export interface MarketRooms {
   readonly jobKinds: DatasetJobs;
 }
 
-/** The served market and the stores behind it. */
-export function composeMarket(rooms: {
+export interface MarketInput {
   readonly home: Home;
   readonly settings: Settings;
   readonly documents: DocumentStore;
@@ -43,12 +42,17 @@ export function composeMarket(rooms: {
   readonly jobs: JobSystem;
   readonly calendars: Calendars;
   readonly secrets: SecretBox;
+  /** Time of records, ms since 1970. */
+  readonly now: () => number;
   /** Called when another market is served. */
   readonly onServe: () => void;
-}): MarketRooms {
-  const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets } = rooms;
+}
+
+/** The served market and the stores behind it. */
+export function composeMarket(rooms: MarketInput): MarketRooms {
+  const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets, now } = rooms;
   const isShared = settings.artifacts !== undefined;
-  const timestamp = () => formatTimestamp(Date.now());
+  const timestamp = () => formatTimestamp(now());
   const locations = createLocations([...settings.dataRoots, home.stores], isShared ? hostname() : undefined);
   const folders = isShared ? foldersOfMany(home.stores) : createManagedFolders(home.stores);
   const files = isShared ? createSharedStoreFiles({ artifacts, folders, root: home.stores }) : localStoreFiles;
@@ -93,7 +97,7 @@ export function composeMarket(rooms: {
     dataVersions: versions,
     marketOf,
     served: () => datasets.servedDataset(),
-    now: Date.now,
+    now,
   });
   return { markets, activations, datasets, data, dataVersions: versions, jobKinds: kinds };
 }

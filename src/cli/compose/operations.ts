@@ -41,8 +41,10 @@ export function composeDatasets(rooms: Rooms, removals: Removals) {
 }
 
 /** Where others may take a job, that is when the lease of its node is over. */
-function limitsOf({ database, lease, keyQuotaMegabytes }: Settings): Health['limits'] {
-  const limits = { ...LIMITS, MAX_KEY_STORED_BYTES: keyQuotaMegabytes * 2 ** 20 };
+function limitsOf(settings: Settings): Health['limits'] {
+  const { database, lease, keyQuotaMegabytes, jobsKept, jobsWaiting } = settings;
+  const own = { MAX_QUEUED_JOBS: jobsWaiting, MAX_ENDED_JOBS: jobsKept };
+  const limits = { ...LIMITS, ...own, MAX_KEY_STORED_BYTES: keyQuotaMegabytes * 2 ** 20 };
   return database === undefined ? limits : { ...limits, HEARTBEAT_TIMEOUT_SECONDS: lease };
 }
 

@@ -7,7 +7,7 @@ import type { Rooms } from './rooms.js';
 
 /** Published closes, and the keys that sign them. */
 export function composePublication(rooms: Rooms, { maker }: { readonly maker: ViewMaker }) {
-  const terms = { ...rooms, maker, timestamp: () => formatTimestamp(Date.now()) };
+  const terms = { ...rooms, maker, timestamp: () => formatTimestamp(rooms.now()) };
   const publications = createPublications({ ...terms, signingKeys: createSigningKeys(terms) });
   return { handlers: publicationHandlers(publications) };
 }

@@ -11,9 +11,9 @@ export function composeReports(rooms: RoomsOfJobs, removals: Removals) {
   const render = createRenderJob({
     ...rooms,
     documents: rooms.documentsOfJobs,
-    timestamp: () => formatTimestamp(Date.now()),
+    timestamp: () => formatTimestamp(rooms.now()),
     creator: `Divisor ${buildVersion()}`,
   });
-  const reports = createReports({ ...rooms, kind: render, now: Date.now });
+  const reports = createReports({ ...rooms, kind: render });
   return { reports, kinds: { render }, handlers: reportHandlers(reports, removals) };
 }

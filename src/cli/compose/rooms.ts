@@ -8,6 +8,8 @@ import { createMetrics, type Metrics } from '#http/metrics.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
 import { createJobSystem } from '#jobs/create-job-system.js';
+import { queuePolicy } from '../job-settings.js';
+import { CLOCK_REFUSED_MS, clockFault } from '#store/postgres/database-clock.js';
 import { nodeLimits } from '#jobs/node-limits.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
@@ -42,6 +44,8 @@ import type { Settings } from '../settings.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
 import { awaitedMarket, readMarket } from './market-checks.js';
+import { databaseFigures } from './database-figures.js';
+import { checksOfStore } from './health-checks.js';
 import { openServiceStore, type Role } from './service-store.js';
 
 /** What is to be closed when the service ends. */
@@ -67,6 +71,8 @@ export interface Rooms extends MarketRooms {
   readonly checks: readonly Check[];
   /** Hears which run was asked about its exposures. */
   readonly onExposures: (runId: string) => void;
+  /** Time of records, ms since 1970. */
+  readonly now: () => number;
   /** Whether documents and jobs can be asked for. */
   readonly isReachable: () => boolean;
 }
@@ -118,8 +124,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   let warmUp: WarmUp | undefined;
   const checks = () => [
     disk.check,
-    ...answeringDatabase(store),
-    ...placeOfResults(store.artifacts),
+    ...checksOfStore(store),
     numerics,
     awaitedMarket(market.markets),
     readMarket(market.markets),
@@ -140,13 +145,12 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     market: () => market.markets.served()?.identity.contentHash ?? null,
     lacks: () => checks().flatMap(({ name, look }) => (look() === undefined ? [] : [name])),
   });
-  open.push({ close: () => jobs.stop() });
-  const deliveries = openDeliveries({ settings, documents, log });
-  open.push(deliveries);
-  const onServe = () => warmUp?.wake();
-  const market = composeMarket({ home, settings, documents, artifacts, log, jobs, calendars, secrets, onServe });
-  open.push(market.datasets);
+  const deliveries = openDeliveries({ settings, documents, log, now: store.now });
+  open.push({ close: () => jobs.stop() }, deliveries);
+  const terms = { home, settings, documents, artifacts, log, jobs, calendars, secrets, now: store.now };
+  const market = composeMarket({ ...terms, onServe: () => warmUp?.wake() });
   const { markets } = market;
+  open.push(market.datasets);
   if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets, pool });
   documents.subscribe('run-stored', ({ run_id: runId }) => warmUp?.wake(runId));
   open.push({ close: async () => warmUp?.close() });
@@ -167,17 +171,12 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     deliveries,
     checks: checks(),
     onExposures: (runId) => warmUp?.asked(runId),
+    now: store.now,
     isReachable: () => isReachable(store),
   };
 }
 
 const isReachable = ({ shared }: Store): boolean => shared?.fault() === undefined;
-
-/** The service is not ready while its database does not answer. */
-function answeringDatabase({ shared }: Store): Check[] {
-  if (shared === undefined) return [];
-  return [{ name: 'database', unready: 'STORE_UNAVAILABLE', look: shared.fault, note: () => 'The database answers.' }];
-}
 
 interface MetricsInput {
   readonly version: string;
@@ -203,6 +202,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
     tasks: (lane) => work().pool.load(lane),
     homeBytes: watchSizes(partsOf(home, settings)),
     freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
+    database: shared && databaseFigures(shared),
     shared: shared && watchSharedSizes(() => sharedSizes((text) => shared.database.query(text, []), shared.schema)),
   });
 }
@@ -249,9 +249,10 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
     memoryBytes,
     places: role === 'worker' ? { heavy: workers, light: 0 } : { heavy: settings.heavyPlaces },
     leaseMs: settings.database === undefined ? undefined : settings.lease * 1000,
+    policy: queuePolicy(settings),
   });
-  const clock = systemClock;
-  const { documents, shared, artifacts } = store;
+  const { documents, shared, artifacts, now } = store;
+  const clock = { ...systemClock, now };
   const queue =
     shared === undefined
       ? createLocalQueue({ store: documents, clock, limits, places: limits.runningMax, log, onEnded })
@@ -272,10 +273,12 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
             memory_bytes: memoryBytes,
             market: input.market(),
             lacks: input.lacks(),
+            clock_offset_ms: Math.round(shared.clock.offsetMs()),
             process: ownIdentity(),
           }),
         });
-  const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log });
+  const isFit = (): boolean => shared === undefined || clockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
+  const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log, isFit });
   return { pool, jobs };
 }
 
@@ -301,15 +304,17 @@ interface DeliveriesInput {
   readonly settings: Settings;
   readonly documents: DocumentStore;
   readonly log: Logger;
+  /** Time of records, ms since 1970. */
+  readonly now: () => number;
 }
 
 /** Word of ended jobs, to where the operator allows it. */
-function openDeliveries({ settings, documents, log }: DeliveriesInput): Deliveries {
+function openDeliveries({ settings, documents, log, now }: DeliveriesInput): Deliveries {
   const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
   const places = createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
-  const send = createSend({ places, secrets, now: Date.now, userAgent: `divisor/${buildVersion()}` });
+  const send = createSend({ places, secrets, now, userAgent: `divisor/${buildVersion()}` });
   const isShared = settings.artifacts !== undefined;
-  return createDeliveries({ documents, places, send, clock: systemClock, log, isShared });
+  return createDeliveries({ documents, places, send, clock: { ...systemClock, now }, log, isShared });
 }
 
 interface WarmUpInput {
@@ -333,11 +338,4 @@ function openWarmUp({ role, settings, log, store, markets, pool }: WarmUpInput):
     clock: systemClock,
     onFault: (fault) => log.warn({ err: fault }, 'a worker thread could not be made ready'),
   });
-}
-
-/** The place of the results that several machines share. */
-function placeOfResults({ health }: Pick<ArtifactStore, 'health'>): Check[] {
-  if (health === undefined) return [];
-  const note = () => 'The place of the results is there and is that of the database.';
-  return [{ name: 'artifacts', unready: 'STORE_UNAVAILABLE', look: health.fault, note }];
 }

@@ -48,7 +48,6 @@ export function composeRuns(rooms: RoomsOfJobs, { calendarViews }: { readonly ca
     engineVersion,
     workers: settings.workers,
     estimatedBytes,
-    now: Date.now,
   });
   const simulations = createSimulations({ ...rooms, kind: simulate });
   const derivatives = createDerivatives({

@@ -7,6 +7,7 @@ import { deleteDocument, documentDifference, restoreDocument, versionsOf } from 
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
 import { actions, fields, names, prices, reference, series } from './market.js';
 import { publish, publishedKeys, rotateKey } from './publication.js';
+import { retryJobs } from './retry-jobs.js';
 import { putStrategy, strategies } from './strategies.js';
 import { create, templates } from './templates.js';
 import { dataDifference, dataVersions, removeIndex, runDifference } from './versions.js';
@@ -19,6 +20,7 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   refresh,
   repair,
   jobs,
+  'jobs retry': retryJobs,
   renders,
   'index list': list,
   'index templates': templates,

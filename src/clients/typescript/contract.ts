@@ -2291,7 +2291,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -4073,9 +4073,9 @@ export interface JobAttempt {
   readonly heartbeat_at: string | null;
   /** Its end; null while it runs. */
   readonly ended_at: string | null;
-  /** `crashed`: its thread or process ended, or was silent for too long, which three attempts may; `released`: given back unharmed, any number of times; null while it runs. */
-  readonly end: 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'released' | null;
-  /** Why it crashed, was released or failed. */
+  /** `crashed`: its thread ended; `lost`: its process ended, was silent for too long or was cut off; `released`: given back unharmed; each as often as the setting job-retries says; null while it runs. */
+  readonly end: 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'lost' | 'released' | null;
+  /** Why it crashed, was lost, released or failed. */
   readonly reason: string | null;
 }
 
@@ -4103,6 +4103,31 @@ export interface JobCollection {
   readonly skipped: number;
   /** The same documents by cause. */
   readonly skipped_causes: SkippedCauses;
+}
+
+export interface JobRetries {
+  /** Jobs that were queued anew, the newest first. */
+  readonly retried: readonly string[];
+  /** Failed jobs that were not, with the reason. */
+  readonly refused: readonly {
+    /** {kind}:{id}, for example backtest:GOLD4. */
+    readonly job_id: string;
+    /** Stable code to branch on. */
+    readonly code: string;
+    /** A sentence for people. */
+    readonly message: string;
+  }[];
+  /** False where more failed jobs match than the limit. */
+  readonly is_complete: boolean;
+}
+
+export interface JobRetryRequest {
+  /** Kinds of job. Default: all kinds. */
+  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff')[] | undefined;
+  /** Only jobs that failed at this time or later, with offset. Default: no limit. */
+  readonly since?: string | undefined;
+  /** Maximum number of jobs, the newest first. */
+  readonly limit?: number | undefined;
 }
 
 /** A job, whatever its kind. */
@@ -4348,6 +4373,8 @@ export interface Limits {
   readonly MAX_ADDRESS_CONNECTIONS: number;
   /** Exports that are read at once: each holds 4 MiB. */
   readonly MAX_OPEN_EXPORTS: number;
+  /** Time until a request without an upload is answered or refused: its longest wait, a computation and half a minute. */
+  readonly MAX_REQUEST_SECONDS: number;
   /** Wall time of a computation that is answered at once (previews, what-if). */
   readonly MAX_QUERY_SECONDS: number;
   /** Sessions of a simulated path: ten years. */
@@ -9736,6 +9763,11 @@ export interface Operations {
     request: { readonly params: { readonly job_id: string } };
     answer: JobStatus;
   };
+  /** Queues failed jobs anew. */
+  retryJobs: {
+    request: { readonly body?: JobRetryRequest | null | undefined };
+    answer: JobRetries;
+  };
   /** Status of a job as server-sent events. */
   followJob: {
     request: { readonly params: { readonly job_id: string } };
@@ -10518,6 +10550,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   followJobs: 'GET /jobs/events',
   getJob: 'GET /jobs/{job_id}',
   cancelJob: 'DELETE /jobs/{job_id}',
+  retryJobs: 'POST /jobs/retry',
   followJob: 'GET /jobs/{job_id}/events',
   listCalendars: 'GET /indices/calendars',
   getSchedule: 'GET /indices/{index_id}/schedule',

@@ -111,6 +111,11 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   added: 'Names only the changed definition holds.',
   removed: 'Names only the base holds.',
   changed: 'Names both hold at other weights.',
+  // Methodology templates
+  templates: 'The methodologies that ship with the service.',
+  title: 'Title in words.',
+  source: 'The public document that is followed.',
+
   number: 'Counts the sentences.',
   text: 'The sentence.',
 };

@@ -1,5 +1,5 @@
 import { formatDay } from '../time/days.js';
-import type { Finding, FindingCode } from '../refusals/findings.js';
+import { compareText, type Finding, type FindingCode } from '../refusals/findings.js';
 import type { Book, Gap } from '../books/book.js';
 import type { FindingGroups } from './run.js';
 
@@ -28,7 +28,18 @@ export function findingGroups({ decisions, solves, index, portfolio }: FindingsI
     message: `The rights issue of ${sm.identifiers[column]} on ${formatDay(sm.sessions[session]!)} has no subscription price and was not adjusted for.`,
     path: '',
   }));
-  return { decisions, solves, indexExits: exits(index), portfolioExits: exits(portfolio), rights };
+  return {
+    decisions: inDateOrder(decisions),
+    solves,
+    indexExits: exits(index),
+    portfolioExits: exits(portfolio),
+    rights,
+  };
+}
+
+/** Findings of decisions by the dates of their rebalances: one that is decided earlier may take effect later. */
+export function inDateOrder(decisions: readonly Finding[]): readonly Finding[] {
+  return decisions.toSorted((a, b) => compareText(a.first_date ?? '', b.first_date ?? ''));
 }
 
 interface ReportedInput {

@@ -31,7 +31,8 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
     value: isBasket ? whole.basket : 1,
   });
   const isCapped = !isEqual(before.weights, before.uncapped) || !isEqual(whole.weights, whole.uncapped);
-  return mixed(whole, due, {
+  const targets = whole.targets ?? { columns: whole.columns, weights: whole.weights };
+  return mixed({ ...whole, targets }, due, {
     applied: { held: held(before.weights), target: target(whole.weights) },
     ...(isCapped ? { uncapped: { held: held(before.uncapped), target: target(whole.uncapped) } } : {}),
     caps: { cap: whole.cap, capped: whole.capped, redistributed: whole.redistributed },

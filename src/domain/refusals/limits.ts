@@ -92,6 +92,10 @@ export const LIMIT_SPECS = {
     help: 'Connections of one address, those of `--trusted-proxies` excepted: a quarter of all.',
   },
   MAX_OPEN_EXPORTS: { value: 100, help: 'Exports that are read at once: each holds 4 MiB.' },
+  MAX_REQUEST_SECONDS: {
+    value: 150,
+    help: 'Time until a request without an upload is answered or refused: its longest wait, a computation and half a minute.',
+  },
   MAX_QUERY_SECONDS: { value: 60, help: 'Wall time of a computation that is answered at once (previews, what-if).' },
   MAX_SIMULATION_SESSIONS: { value: 2520, help: 'Sessions of a simulated path: ten years.' },
   MAX_SIMULATION_PATHS: { value: 1_000_000, help: 'Paths of a simulation: four numbers of each are kept.' },

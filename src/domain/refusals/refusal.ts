@@ -158,9 +158,16 @@ export const ERRORS = {
     status: null,
     help: 'A stored risk model was estimated again or deleted while the job that uses it waited; ask again.',
   },
-  WORKER_CRASHED: { status: null, help: 'The job took its worker or the process down too many times.' },
+  WORKER_CRASHED: { status: null, help: 'The job took its thread down too many times.' },
+  JOB_INTERRUPTED: {
+    status: null,
+    help: 'The attempts of the job ended too often for reasons outside of it: their processes ended, fell silent or gave it back.',
+  },
   WORKER_OUT_OF_MEMORY: { status: null, help: 'The worker ran out of memory.' },
-  JOB_TIMEOUT: { status: null, help: 'The job ran longer than a job may.' },
+  JOB_TIMEOUT: {
+    status: null,
+    help: 'The job ran longer than a job may, or was to be tried again after its deadline.',
+  },
   INDEX_DELETED: { status: null, help: 'The index was deleted while the job waited or ran.' },
   RENDER_FAILED: { status: null, help: 'The report could not be rendered.' },
   STORE_READ_FAILED: { status: null, help: 'The data store could not be read.' },

@@ -17,6 +17,7 @@ export function jobHandlers(jobs: JobsService): Handlers<typeof jobRoutes> {
     }),
     getJob: async ({ params, query, signal }) =>
       jobReply(await jobs.read(params.job_id, { waitSeconds: query.wait, signal })),
+    retryJobs: async ({ body }) => ({ json: await jobs.retry(body()) }),
     cancelJob: async ({ params, authorship }) => jobReply(await jobs.cancel(params.job_id, authorship())),
     followJob: async ({ params, header, principal, isStillAllowed }) =>
       eventsReply(

@@ -1,12 +1,15 @@
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { causeOf } from '#store/unreadable-cause.js';
 import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
 import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
-import { jobClassOf, type JobClass } from '../job-class.js';
+import type { JobClass } from '../job-class.js';
 import { identityOf } from '../job-identity.js';
+import { renewedRecord } from '../renewal.js';
+import { lifeLimits } from '../life-limits.js';
+import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
 import { lostJobs, newListing, type LostJobs } from '../job-listing.js';
 import {
   authorOf,
@@ -16,12 +19,13 @@ import {
   traced,
   type JobIdentity,
   type JobRecord,
-  type Submitted,
 } from '../job-record.js';
 import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
-import type { Ending, FoundJob, JobListing, JobLog, JobQuery, JobQueue, LaneLoad, NewJob } from '../queue.js';
+import type { FoundJob, JobListing, JobLog, JobQuery, JobQueue, LaneLoad, NewJob } from '../queue.js';
 import type { JobState } from '../status.js';
-import { createJobHistory, type RememberedJob } from './job-history.js';
+import { createJobHistory } from './job-history.js';
+import { lanesOf } from './lane-tally.js';
+import { deleteJob, failedJob, isEndedIn, submittedIn, writeLife, type Effect, type FailedJob } from './stored-jobs.js';
 import { createJobWatchers } from './watchers.js';
 
 /** A job that is pending or running. */
@@ -29,8 +33,6 @@ export interface LiveJob {
   readonly identity: JobIdentity;
   readonly life: Life;
 }
-
-export type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
 
 /**
  * Every job and its state. A state is first on disk and visible afterwards; progress and heartbeat lie in memory,
@@ -44,6 +46,10 @@ export interface JobTable {
    * with it.
    */
   add(job: NewJob): Promise<LiveJob>;
+  /** A failed job with what it was submitted with. @throws Refusal DOCUMENT_UNREADABLE when that is gone */
+  failed(jobId: string): Promise<FailedJob | undefined>;
+  /** Writes a failed job as one that waits anew, as `add` does. */
+  renew(job: FailedJob): Promise<LiveJob>;
   /**
    * Takes a job through an event, together with its effect. Events of one job follow each other.
    * @returns the life after it, or why the event came too late
@@ -72,7 +78,7 @@ export interface JobTable {
 export interface JobTableDependencies {
   readonly store: DocumentStore;
   readonly clock: Clock;
-  readonly attemptsMax: number;
+  readonly retryOf: RetryPolicies;
   /** Ended jobs that are remembered. */
   readonly endedMax: number;
   readonly log: JobLog;
@@ -93,7 +99,7 @@ interface Entry extends LiveJob {
 }
 
 export function createJobTable(dependencies: JobTableDependencies): JobTable {
-  const { store, clock, attemptsMax, endedMax, log, progressOf, onChange } = dependencies;
+  const { store, clock, retryOf, endedMax, log, progressOf, onChange } = dependencies;
   const live = new Map<string, Entry>();
   // Microseconds since 1970 at the start of the process.
   const history = createJobHistory(clock.now() * 1000);
@@ -102,8 +108,8 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   let nextSequence = 1;
   let runningCount = 0;
 
-  const lifeLimits = { attemptsMax };
   const timestamp = (): string => formatTimestamp(clock.now());
+  const submitted = () => ({ created_at: timestamp(), sequence: nextSequence++ });
 
   function adopt(identity: JobIdentity, life: Life): Entry {
     const entry: Entry = { identity, life, tail: Promise.resolve(), isSettling: false };
@@ -128,15 +134,20 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   }
 
   async function add({ request, payload, message, ...job }: NewJob): Promise<LiveJob> {
-    const identity = identityOf(job, { created_at: timestamp(), sequence: nextSequence++ });
-    const jobId = identity.job_id;
+    const identity = identityOf(job, submitted());
     const life = newLife(message);
     const url = job.origin?.callback ?? null;
     const callbacks = url === null ? [] : [newCallback(url)];
+    return write({ ...identity, ...life, request, callbacks }, payload);
+  }
+
+  async function write(record: JobRecord, payload: unknown): Promise<LiveJob> {
+    const { identity, life } = splitRecord(record);
+    const jobId = identity.job_id;
     const surplus = history.surplus(endedMax, FORGOTTEN_AT_ONCE_MAX);
     await store.transaction(async (tx) => {
-      for (const ended of surplus) if (await isEndedIn(tx, ended)) await tx.delete('job', ended.id);
-      await tx.put('job', jobId, { ...identity, ...life, request, callbacks } satisfies JobRecord);
+      for (const ended of surplus) if (await isEndedIn(tx, ended)) await deleteJob(tx, ended.id);
+      await tx.put('job', jobId, record);
       await tx.put('job-input', jobId, { payload });
     });
     for (const ended of surplus) history.forget(ended);
@@ -150,7 +161,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     const entry = job as Entry; // Every LiveJob was made by `adopt`.
     const turn = entry.tail.then(async () => {
       refresh(entry);
-      const next = advance(entry.life, event, lifeLimits);
+      const next = advanceBy(entry, event);
       if (typeof next === 'string') return next;
       entry.isSettling = true;
       try {
@@ -217,9 +228,12 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   }
 
   function apply(entry: Entry, event: LifeEvent): void {
-    const next = advance(entry.life, event, lifeLimits);
+    const next = advanceBy(entry, event);
     if (typeof next !== 'string') entry.life = next;
   }
+
+  const advanceBy = ({ identity, life }: Entry, event: LifeEvent): Life | Impossible =>
+    advance(life, event, lifeLimits(identity, { attempt: life.attempt, retryOf }));
 
   function notify(jobId: string): void {
     history.touch(jobId);
@@ -266,9 +280,24 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     return listed.end();
   }
 
+  function reader(): JobTable['reader'] {
+    return {
+      find,
+      list,
+      ids: async (kind) => history.ids(kind),
+      liveIds: async () => [...live.keys()],
+      lanes: async () => lanesOf(live.values(), clock.now()),
+      counts: async () => ({ pending: live.size - runningCount, running: runningCount }),
+      watch: watchers.watch,
+      watchAll: watchers.watchAll,
+    };
+  }
+
   return {
     load,
     add,
+    failed: async (jobId) => (live.has(jobId) ? undefined : failedJob(store, jobId)),
+    renew: ({ record, payload }) => write(renewedRecord(record, submitted()), payload),
     transition,
     addCallback,
     beat: (job) => apply(job as Entry, { type: 'beat', attempt: job.life.attempt, at: timestamp() }),
@@ -282,67 +311,6 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
         : (stored.body as { readonly payload: unknown });
     },
     find,
-    reader: {
-      find,
-      list,
-      ids: async (kind) => history.ids(kind),
-      liveIds: async () => [...live.keys()],
-      lanes: async () => lanesOf(live.values(), clock.now()),
-      counts: async () => ({ pending: live.size - runningCount, running: runningCount }),
-      watch: watchers.watch,
-      watchAll: watchers.watchAll,
-    },
+    reader: reader(),
   };
-}
-
-/** @cost one pass over the live jobs */
-function lanesOf(live: Iterable<LiveJob>, nowMs: number): Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>> {
-  const tally = () => ({ waiting: 0, running: 0, oldest: '' });
-  const tallies = { heavy: tally(), huge: tally(), light: tally() };
-  for (const { identity, life } of live) {
-    const lane = tallies[jobClassOf(identity)];
-    if (life.status !== 'pending') lane.running++;
-    // Times of the service are written alike: they are in the order of their texts.
-    else if (lane.waiting++ === 0 || identity.created_at < lane.oldest) lane.oldest = identity.created_at;
-  }
-  const load = ({ waiting, running, oldest }: ReturnType<typeof tally>): Omit<LaneLoad, 'places'> => ({
-    waiting,
-    running,
-    oldestSeconds: waiting === 0 ? null : Math.max(0, nowMs - Date.parse(oldest)) / 1000,
-  });
-  return { heavy: load(tallies.heavy), huge: load(tallies.huge), light: load(tallies.light) };
-}
-
-/** Whether the ended job of this submission is still the stored one: its id may have been submitted again meanwhile. */
-async function isEndedIn(tx: DocumentTransaction, { id, sequence }: RememberedJob): Promise<boolean> {
-  const stored = await tx.get('job', id);
-  if (stored === undefined || 'unreadable' in stored) return stored !== undefined;
-  const record = readJobRecord(stored.body, id);
-  return record === undefined || (record.sequence === sequence && isTerminal(record.status));
-}
-
-interface Change {
-  readonly identity: JobIdentity;
-  readonly life: Life;
-  readonly effect: Effect;
-}
-
-/** The end of a job is one transaction: its effect, its terminal state, and the payload it needs no more. */
-async function writeLife(tx: DocumentTransaction, { identity, life, effect }: Change): Promise<void> {
-  await effect?.(tx);
-  const { job_id: jobId } = identity;
-  const submitted = await submittedIn(tx, jobId);
-  const callbacks = isTerminal(life.status)
-    ? await putDeliveries(tx, toStatus(identity, life, submitted))
-    : submitted.callbacks;
-  await tx.put('job', jobId, { ...identity, ...life, ...submitted, callbacks } satisfies JobRecord);
-  if (isTerminal(life.status)) await tx.delete('job-input', jobId);
-}
-
-/** The body as accepted stays on disk only: ten thousand waiting jobs must not hold theirs in memory. */
-async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<Submitted> {
-  const stored = await store.get('job', jobId);
-  const { request = null, callbacks = [] } =
-    stored === undefined || 'unreadable' in stored ? {} : (stored.body as Partial<Submitted>); // written by `add`
-  return { request, callbacks };
 }

@@ -1,7 +1,5 @@
-import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { admit } from '../admission.js';
 import type { Clock } from '../clock.js';
 import type { Lane } from '../compute-pool.js';
 import { endedJob, eventOf } from '../ending.js';
@@ -17,13 +15,14 @@ import type {
   JobQueue,
   LaneLoad,
   Lease,
-  NewJob,
   Node,
   QueueLimits,
 } from '../queue.js';
 import type { JobState, JobStatus } from '../status.js';
 import { createComingJobs } from './coming.js';
-import { createJobTable, type JobTable, type LiveJob } from './job-table.js';
+import { createDelayedJobs } from './delayed-jobs.js';
+import { createAcceptance } from './acceptance.js';
+import { createJobTable, type LiveJob } from './job-table.js';
 import { createLeases } from './leases.js';
 import { createLines } from './lines.js';
 
@@ -52,6 +51,9 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   let isDraining = false;
   let isTicking = false;
 
+  const delayed = createDelayedJobs({ clock, lines, live: table.live, onWork: () => node?.onWork() });
+  const onWork = (): void => node?.onWork();
+  const accept = createAcceptance({ table, coming, lines, limits, isDraining: () => isDraining, onWork });
   const timestamp = (): string => formatTimestamp(clock.now());
 
   function progressOf(job: LiveJob) {
@@ -66,63 +68,31 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
       leases.grant(job, clock.monotonicMs());
       keepTicking();
     } else if (before === 'pending') lines.remove(job.identity);
-    else leases.end(job, event.type === 'cancel' || event.type === 'crash');
-    if (before === 'running' && status === 'pending') lines.addFirst(job.identity);
+    else leases.end(job, event.type === 'cancel' || event.type === 'crash' || event.type === 'lose');
+    if (before === 'running' && status === 'pending') delayed.queueAgain(job, event);
     const ended = endedJob(job);
     if (ended !== undefined) onEnded?.(ended);
     node?.onWork();
-  }
-
-  async function submit(job: NewJob): Promise<JobStatus> {
-    const { jobId, inputHash } = job;
-    const before = coming.find(jobId);
-    const liveHash = before?.inputHash ?? table.live(jobId)?.identity.input_hash;
-    if (liveHash !== undefined) {
-      if (liveHash !== inputHash)
-        throw new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
-      await before?.durable;
-      await addCallback(table, job);
-      return requireStatus(jobId);
-    }
-    if (isDraining) throw new Refusal('DRAINING', 'The service is stopping.');
-    const owner = job.origin?.owner ?? '';
-    const queued = lines.length + coming.count;
-    admit(job, { queued, queuedOfOwner: lines.lengthOf(owner) + coming.countOf(owner) }, limits);
-    return coming.hold(jobId, { inputHash, owner, durable: write(job) });
-  }
-
-  async function write(submission: NewJob): Promise<JobStatus> {
-    const job = await table.add(submission);
-    const status = await requireStatus(submission.jobId);
-    lines.add(job.identity);
-    node?.onWork();
-    return status;
-  }
-
-  async function requireStatus(jobId: string): Promise<JobStatus> {
-    const found = await table.find(jobId);
-    if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
-    return found.status;
   }
 
   async function cancel(jobId: string): Promise<JobStatus> {
     await coming.find(jobId)?.durable.catch(() => undefined); // A submission on its way to disk is cancelled once it is there.
     const job = table.live(jobId);
     if (job !== undefined) await table.transition(job, { type: 'cancel', at: timestamp() });
-    return requireStatus(jobId);
+    return accept.requireStatus(jobId);
   }
 
   async function join(joining: Node): Promise<number> {
     const left = await table.load();
     node = joining;
     const lost = left.filter(({ life }) => life.status === 'running');
-    for (const job of left) if (job.life.status === 'pending') lines.add(job.identity);
+    for (const job of left) if (job.life.status === 'pending') delayed.restore(job);
     const cause = 'the service ended while the job ran';
     // Each stands first in line again, so the oldest goes last.
     await Promise.all(
       lost
         .reverse()
-        .map((job) => table.transition(job, { type: 'crash', attempt: job.life.attempt, cause, at: timestamp() })),
+        .map((job) => table.transition(job, { type: 'lose', attempt: job.life.attempt, cause, at: timestamp() })),
     );
     return lost.length;
   }
@@ -191,15 +161,16 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     if (job === undefined || table.isSettling(job)) return;
     const silence = `no sign of life for ${limits.leaseMs / 1000} seconds`;
     table
-      .transition(job, eventOf({ type: 'crash', cause: silence }, lease.attempt, timestamp()))
+      .transition(job, eventOf({ type: 'lose', cause: silence }, lease.attempt, timestamp()))
       .catch((thrown: unknown) => {
         log.error({ ...traced(job.identity), err: thrown }, 'a change of the job could not be written');
       });
   }
 
   return {
-    submit,
+    submit: accept.submit,
     cancel,
+    retry: accept.retry,
     join,
     claim,
     heartbeat,
@@ -218,11 +189,4 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     },
     isLive: async (jobId) => table.live(jobId) !== undefined || coming.find(jobId) !== undefined,
   };
-}
-
-/** A second submission of a live job may bring a callback of its own. */
-async function addCallback(table: JobTable, { jobId, origin }: NewJob): Promise<void> {
-  const job = table.live(jobId);
-  const url = origin?.callback ?? null;
-  if (job !== undefined && url !== null) await table.addCallback(job, url);
 }

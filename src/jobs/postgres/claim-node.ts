@@ -73,6 +73,7 @@ function createHolders({ database, schema, process, role, version }: NodeClaim) 
     stale: 0,
     protocol: PROTOCOL,
     lacks: [],
+    clock_offset_ms: null,
     process,
   };
   return {

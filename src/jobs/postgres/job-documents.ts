@@ -1,5 +1,6 @@
 import { NO_REQUEST } from '#domain/documents/version-document.js';
 import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
+import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentTransaction } from '#store/port.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
@@ -9,9 +10,21 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { identityOf } from '../job-identity.js';
 import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
 import { authorOf, readJobRecord, splitRecord, toStatus, type JobIdentity, type JobRecord } from '../job-record.js';
-import { advance, isTerminal, newLife, started, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
+import {
+  advance,
+  delayMsOf,
+  isTerminal,
+  newLife,
+  started,
+  type Impossible,
+  type Life,
+  type LifeEvent,
+} from '../life-cycle.js';
+import { lifeLimits } from '../life-limits.js';
 import type { Ending, NewJob } from '../queue.js';
 import type { JobStatus } from '../status.js';
+import type { Admission, Waiting } from '../admission.js';
+import { inputIn, renewedRecord } from '../renewal.js';
 import type { AttemptKey } from '../attempt-key.js';
 import type { JobRows, Place, ReservedJob } from './job-rows.js';
 import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
@@ -48,6 +61,15 @@ export interface JobDocuments {
    * @throws Refusal JOB_RUNNING for another input, OVERLOADED for too many callbacks
    */
   add(job: NewJob, at: string, admit: (place: Place) => void): Promise<{ record: JobRecord; isNew: boolean }>;
+  /**
+   * Queues a failed job anew; another one is answered as it is, undefined without a readable one.
+   * @throws Refusal DOCUMENT_UNREADABLE when its input is gone
+   */
+  renew(
+    jobId: string,
+    at: string,
+    admit: (job: Admission, place: Waiting) => void,
+  ): Promise<{ record: JobRecord; isNew: boolean } | undefined>;
   /** What an attempt that its row has begun is of; undefined where the job has ended since, or cannot be read. */
   begun(offered: ReservedJob, beat: Beat): Promise<Begun | undefined>;
   /** Takes a job through an event. @returns the change, why it came too late, or undefined without a readable job */
@@ -64,7 +86,7 @@ export interface JobDocuments {
 export interface JobDocumentsDependencies {
   readonly documents: Pick<PostgresDocuments, 'get' | 'transaction' | 'jobTransaction'>;
   readonly rows: JobRows;
-  readonly attemptsMax: number;
+  readonly retryOf: RetryPolicies;
 }
 
 interface MoveTerms {
@@ -73,12 +95,11 @@ interface MoveTerms {
   setBy(record: JobRecord): void;
 }
 
-export function createJobDocuments({ documents, rows, attemptsMax }: JobDocumentsDependencies): JobDocuments {
-  const limits = { attemptsMax };
-
-  async function write(tx: JobTransaction, record: JobRecord): Promise<void> {
+export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDependencies): JobDocuments {
+  /** @param delayMs before it may begin */
+  async function write(tx: JobTransaction, record: JobRecord, delayMs = 0): Promise<void> {
     await tx.put('job', record.job_id, record);
-    tx.putJob(rowOf(record));
+    tx.putJob({ ...rowOf(record), ...(delayMs > 0 && { delay_ms: delayMs }) });
   }
 
   const look = async (jobId: string): Promise<SeenJob> =>
@@ -94,15 +115,15 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
     const { identity, life } = splitRecord(record);
     if (attempt !== undefined && life.attempt !== attempt.attempt) return 'stale-attempt';
     const before = withBeat(life, seen.beat);
-    const next = advance(before, event, limits);
+    const next = advance(before, event, lifeLimits(identity, { attempt: before.attempt, retryOf }));
     if (typeof next === 'string') return next;
     setBy(record);
     await effect?.(tx);
     const isOver = isTerminal(next.status);
     const callbacks = isOver ? await putDeliveries(tx, toStatus(identity, next, record)) : record.callbacks;
     const written = { ...identity, ...next, request: record.request, callbacks };
-    await write(tx, written);
-    if (isOver) tx.drop({ kind: 'job-input', id: jobId });
+    await write(tx, written, delayMsOf(next, event));
+    if (isOver && next.status !== 'failed') tx.drop({ kind: 'job-input', id: jobId });
     return { identity, before, life: next, status: toStatus(identity, next, written) };
   }
 
@@ -124,6 +145,21 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
         const record = { ...identity, ...newLife(message), request, callbacks };
         await write(tx, record);
         await tx.put('job-input', jobId, { payload });
+        return { record, isNew: true };
+      }),
+    renew: (jobId, at, admit) =>
+      documents.jobTransaction(async (tx) => {
+        const { found, version } = await look(jobId);
+        tx.buildOn({ kind: 'job', id: jobId }, version);
+        const before = recordOf(found);
+        if (before?.status !== 'failed') return before && { record: before, isNew: false };
+        const input = inputIn(await tx.get('job-input', jobId), jobId);
+        const { owner, estimated_bytes: estimatedBytes } = before;
+        const { sequence, ...place } = await rows.place({ jobId, owner });
+        admit({ owner, estimatedBytes }, place);
+        const record = renewedRecord(before, { created_at: at, sequence });
+        await write(tx, record);
+        await tx.put('job-input', jobId, input);
         return { record, isNew: true };
       }),
     async begun(offered, beat) {
@@ -185,7 +221,9 @@ async function forgetIn(tx: DocumentTransaction, id: string, sequence: number): 
   const stored = await tx.get('job', id);
   const record = recordOf(stored);
   const isItself = record === undefined ? stored !== undefined : record.sequence === sequence;
-  if (isItself && (record === undefined || isTerminal(record.status))) await tx.delete('job', id);
+  if (!isItself || (record !== undefined && !isTerminal(record.status))) return;
+  await tx.delete('job', id);
+  if (record?.status !== 'succeeded') await tx.delete('job-input', id);
 }
 
 /** The row of a job. @param lease of an attempt that runs */

@@ -14,13 +14,13 @@ export interface LookingDependencies {
   readonly onAnswer: () => Promise<void>;
   readonly onWork: () => void;
   /** Gives up an attempt whose node is silent. */
-  readonly crash: (attempt: RunningJob, cause: string) => Promise<void>;
+  readonly lose: (attempt: RunningJob, cause: string) => Promise<void>;
   readonly onFailure: (thrown: unknown) => void;
 }
 
 /** Looks at the database again and again, a failure or not. */
 export function keepLooking(dependencies: LookingDependencies): void {
-  const { presence, clock, leaseMs, isOver, room, onAnswer, onWork, crash } = dependencies;
+  const { presence, clock, leaseMs, isOver, room, onAnswer, onWork, lose } = dependencies;
   /**
    * After an outage, in which this process may have begun, leases may have expired for lack of heartbeats: none is taken over
    * before this time.
@@ -35,7 +35,7 @@ export function keepLooking(dependencies: LookingDependencies): void {
 
   async function takeOver(silent: readonly RunningJob[]): Promise<void> {
     const cause = `no sign of life for ${leaseMs / 1000} seconds`;
-    for (const key of silent) await crash(key, cause);
+    for (const key of silent) await lose(key, cause);
   }
 
   async function look(): Promise<void> {

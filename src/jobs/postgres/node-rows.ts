@@ -20,11 +20,13 @@ export interface NodeState {
   readonly protocol: number;
   /** Names of the checks of its health that fail. */
   readonly lacks: readonly string[];
+  /** Milliseconds by which its clock is ahead of that of the database; null where its version does not say. */
+  readonly clock_offset_ms: number | null;
   /** By which another process that is to have its name knows whether it has ended; absent where its version does not say. */
   readonly process?: ProcessIdentity | undefined;
 }
 
-type Later = 'memory_bytes' | 'protocol' | 'lacks';
+type Later = 'memory_bytes' | 'protocol' | 'lacks' | 'clock_offset_ms';
 
 /** As a node of any version may have said it. */
 type SaidState = Omit<NodeState, Later> & Partial<Pick<NodeState, Later>>;
@@ -116,7 +118,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
       // As `beat` wrote it; earlier versions said less.
       const told = rows.map(({ state, reserved, ...row }) => {
         const { process: _, ...own } = JSON.parse(state) as SaidState; // Nobody's but a successor's.
-        const said = { memory_bytes: null, protocol: 1, lacks: [], ...own };
+        const said = { memory_bytes: null, protocol: 1, lacks: [], clock_offset_ms: null, ...own };
         return { ...row, reserved_bytes: reserved, ...said };
       });
       // A command that was cut off is missed by nobody.

@@ -1,33 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
-import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
+import { isUnavailable } from '#domain/refusals/refusal.js';
 import type { Database } from '#store/postgres/database.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { AttemptKey } from '../attempt-key.js';
-import { admit } from '../admission.js';
 import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
 import { endedJob, eventOf } from '../ending.js';
 import { createLeases } from '../local/leases.js';
-import { toStatus, traced } from '../job-record.js';
+import { traced } from '../job-record.js';
 import { isTerminal, type LifeEvent } from '../life-cycle.js';
-import type {
-  Claim,
-  ClaimOrder,
-  EndedJob,
-  Ending,
-  JobLog,
-  JobQueue,
-  Lease,
-  NewJob,
-  Node,
-  QueueLimits,
-} from '../queue.js';
+import type { Claim, ClaimOrder, EndedJob, Ending, JobLog, JobQueue, Lease, Node, QueueLimits } from '../queue.js';
 import type { JobStatus } from '../status.js';
-import { createJobDocuments, recordOf, type JobDocuments, type Moved } from './job-documents.js';
+import { createJobDocuments, recordOf, type Moved } from './job-documents.js';
 import { createJobReader } from './job-reader.js';
 import { createHearing } from './hearing.js';
+import { createAcceptance, jobNotFound } from './acceptance.js';
 import { createHeartbeats } from './heartbeats.js';
 import { createJobRows, type JobRows, type ReservedJob, type Start } from './job-rows.js';
 import { createJobWatchers } from './job-watchers.js';
@@ -80,8 +68,8 @@ export interface Notices {
 const AGAIN_MS = 500;
 /** Submissions under one id that end just when they are to be cancelled. */
 const CANCEL_TRIES_MAX = 10;
-/** Ended jobs forgotten at a time. */
-const FORGOTTEN_AT_ONCE_MAX = 400;
+/** Events that end an attempt without its node, or with its thread. */
+const ENDS_OF_OTHERS: ReadonlySet<LifeEvent['type']> = new Set(['cancel', 'crash', 'lose']);
 
 /** The queue on the tables of a database. */
 export function createPostgresQueue(dependencies: PostgresQueueDependencies): JobQueue {
@@ -97,15 +85,12 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
 
 /** The queue of any number of processes, over statements on its rows and transactions of its documents. */
 export function createSharedQueue(dependencies: SharedQueueDependencies): JobQueue {
-  const { documents, rows, presence, parts, clock, limits, log, onEnded, onStale, onTakenOver, cancellations } =
-    dependencies;
-  const jobs = createJobDocuments({ documents, rows, attemptsMax: limits.attemptsMax });
+  const { documents, rows, presence, parts, clock, limits, log, onEnded, onTakenOver, cancellations } = dependencies;
+  const jobs = createJobDocuments({ documents, rows, retryOf: limits.retryOf });
   const reader = createJobReader(rows);
   const watchers = createJobWatchers(rows, clock);
   const leases = createLeases();
   const offers = createOffers({ rows, clock, memoryBytes: limits.jobBytesMax });
-  const forgetSurplus = createForgetting({ rows, jobs, endedMax: limits.endedMax });
-  const submissions = createSubmissions(write);
   const hearing = createHearing();
   const own = createOwnAttempts();
   let node: Node | undefined;
@@ -113,6 +98,13 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   const beats = createHeartbeats({ rows, leases, own, clock, ...limits, progressOf, onNews: watchers.notify });
   let isDraining = false;
   let isClosed = false;
+  const accept = createAcceptance({ ...dependencies, jobs, find: reader.find, isDraining: () => isDraining, onChange });
+  const submissions = createSubmissions(accept.submit);
+
+  function onChange(jobId: string): void {
+    watchers.notify(jobId);
+    node?.onWork();
+  }
 
   /** Does what follows from a change that this process has committed. */
   function follow({ identity, before, life }: Moved, event: LifeEvent): void {
@@ -123,26 +115,10 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       'job changed',
     );
     if (life.status === 'running') leases.grant(changed, clock.monotonicMs());
-    else if (before.status === 'running') leases.end(changed, event.type === 'cancel' || event.type === 'crash');
-    watchers.notify(jobId);
+    else if (before.status === 'running') leases.end(changed, ENDS_OF_OTHERS.has(event.type));
     const ended = endedJob(changed);
     if (ended !== undefined) onEnded?.(ended);
-    node?.onWork();
-  }
-
-  async function write(job: NewJob): Promise<JobStatus> {
-    await forgetSurplus();
-    const bytesMax = await presence.jobBytesMax(JOB_KIND_CATALOGUE[job.kind].lane);
-    const { record, isNew } = await jobs.add(job, timestampOf(clock), (place) => {
-      if (isDraining) throw new Refusal('DRAINING', 'The service is stopping.');
-      admit(job, place, { ...limits, jobBytesMax: bytesMax ?? limits.jobBytesMax });
-    });
-    const status = toStatus(record, record, record);
-    if (!isNew) return (await reader.find(job.jobId))?.status ?? status;
-    log.info(traced(record), 'job accepted');
-    watchers.notify(job.jobId);
-    node?.onWork();
-    return status;
+    onChange(jobId);
   }
 
   async function cancel(jobId: string): Promise<JobStatus> {
@@ -158,8 +134,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
         return moved.status;
       }
       const status = (await reader.find(jobId))?.status;
-      if (status === undefined)
-        throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
+      if (status === undefined) throw jobNotFound(jobId);
       // One that lives was submitted since.
       if (isTerminal(status.status) || tries === CANCEL_TRIES_MAX) return status;
     }
@@ -174,7 +149,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       askAgain(leases.ofJob(jobId));
     });
     const left = await rows.runningOn(dependencies.node);
-    for (const key of left) await crash(key, 'the service ended while the job ran');
+    for (const key of left) await lose(key, 'the service ended while the job ran');
     keepLooking({
       presence,
       clock,
@@ -183,8 +158,8 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       room: () => (isDraining ? undefined : node?.room()),
       onAnswer: offers.takeBack,
       onWork: () => node?.onWork(),
-      async crash(key, cause) {
-        if (!(await crash(key, cause))) return;
+      async lose(key, cause) {
+        if (!(await lose(key, cause))) return;
         const { jobId: job_id, attempt, node } = key;
         log.warn(
           { job_id, attempt, node, lease_ms: limits.leaseMs },
@@ -203,8 +178,8 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   }
 
   /** @returns whether the attempt had not ended before */
-  async function crash(key: AttemptKey, cause: string): Promise<boolean> {
-    const event = eventOf({ type: 'crash', cause }, key.attempt, timestampOf(clock));
+  async function lose(key: AttemptKey, cause: string): Promise<boolean> {
+    const event = eventOf({ type: 'lose', cause }, key.attempt, timestampOf(clock));
     const moved = await jobs.move({ jobId: key.jobId, attempt: key, event });
     if (typeof moved !== 'object') return false;
     follow(moved, event);
@@ -277,13 +252,14 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     leases.lose(lease);
     presence.noteStale();
     log.warn({ job_id: lease.jobId, attempt: lease.attempt }, 'the finish of an attempt that was given up is refused');
-    onStale?.();
+    dependencies.onStale?.();
     return false;
   }
 
   return {
     submit: submissions.submit,
     cancel,
+    retry: accept.retry,
     join,
     claim,
     heartbeat: (lease) => (parts?.isOf(lease) ? parts.heartbeat(lease) : beats.heartbeat(lease)),
@@ -306,16 +282,6 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
 }
 
 const timestampOf = (clock: Pick<Clock, 'now'>): string => formatTimestamp(clock.now());
-
-/** @returns what forgets the oldest ended jobs; a look at all that are remembered is not for every submission */
-function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDocuments; endedMax: number }) {
-  const submissions = Math.max(1, Math.floor(endedMax / 100));
-  let count = 0;
-  return async (): Promise<void> => {
-    if (count++ % submissions !== 0) return;
-    for (const ended of await rows.surplus(endedMax, FORGOTTEN_AT_ONCE_MAX)) await jobs.forget(ended);
-  };
-}
 
 /** What a job was submitted with. */
 async function inputOf(

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { JobCollection } from '#contract/jobs.js';
+import type { JobCollection, JobRetries } from '#contract/jobs.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Authorship } from '#domain/documents/version-document.js';
@@ -9,6 +9,7 @@ import type { FoundJob, JobQuery } from '#jobs/queue.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { JobStatus } from '#jobs/status.js';
 import { lengthOf, type ArtifactRef, type ArtifactStore } from '#store/port.js';
+import { retryJobs, type RetryOrder } from './retry-jobs.js';
 import { reachableJobs } from './reachable-jobs.js';
 import { followAll, followJob, type AnyJobEvent, type JobEvent } from './job-events.js';
 
@@ -31,6 +32,8 @@ export interface JobsService {
   list(query: JobQuery): Promise<JobCollection>;
   /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
   read(jobId: string, options: { readonly waitSeconds: number; readonly signal: AbortSignal }): Promise<JobView>;
+  /** Queues failed jobs anew. @throws Refusal DRAINING, STORAGE_FULL */
+  retry(order: RetryOrder): Promise<JobRetries>;
   /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, STORAGE_FULL */
   cancel(jobId: string, by: Authorship): Promise<JobView>;
   /**
@@ -111,6 +114,7 @@ export function createJobsService({
       });
       return view(await require(jobId, jobs));
     },
+    retry: (order) => retryJobs(reachableJobs(system), order),
     async cancel(jobId, by) {
       const jobs = reachableJobs(system);
       const { status } = await require(jobId, jobs);

@@ -6,7 +6,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { currentReach } from '#store/reach/reach-context.js';
 import { outside } from './access.js';
 
-type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'watch' | 'watchAll' | 'liveIds'>;
+type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'retry' | 'watch' | 'watchAll' | 'liveIds'>;
 
 /** Kinds whose jobs are named by a risk model. */
 const OF_MODELS: ReadonlySet<string> = new Set(['risk', 'validate']);
@@ -18,6 +18,11 @@ export function reachableJobs(system: FollowedJobs): FollowedJobs {
   const find = async (jobId: string): Promise<FoundJob | undefined> => {
     const found = await system.find(jobId);
     return found !== undefined && isVisible(reach, found.status) ? found : undefined;
+  };
+  const assertWithin = async (jobId: string): Promise<void> => {
+    const found = await find(jobId);
+    const subject = found && subjectOf(found.status);
+    if (subject !== undefined && !isWithin(reach, subject.id)) throw outside(reach, subject.kind, subject.id);
   };
   return {
     find,
@@ -34,10 +39,12 @@ export function reachableJobs(system: FollowedJobs): FollowedJobs {
       }
     },
     async cancel(jobId) {
-      const found = await find(jobId);
-      const subject = found && subjectOf(found.status);
-      if (subject !== undefined && !isWithin(reach, subject.id)) throw outside(reach, subject.kind, subject.id);
+      await assertWithin(jobId);
       return system.cancel(jobId);
+    },
+    async retry(jobId) {
+      await assertWithin(jobId);
+      return system.retry(jobId);
     },
   };
 }

@@ -23,4 +23,6 @@ export interface JobRow {
   /** Node of the attempt that runs, and how long its lease lasts from now; null otherwise. */
   readonly node: string | null;
   readonly lease_ms: number | null;
+  /** Of a job that waits again: time before it may begin. */
+  readonly delay_ms?: number;
 }

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { sealOfDocument } from './seal-rows.js';
-import type { CommitOrder } from './commit-order.js';
+import type { CommitOrder, JobRow } from './commit-order.js';
 import { ABSENT } from './draft.js';
 
 /** Of every function that writes a job. */
@@ -48,8 +48,27 @@ export const jobCommits = (schema: string, stripes: number): string => `
     RETURN written;
   END $$;
 
-  CREATE FUNCTION ${schema}.move_job_1(${WRITTEN},
-    read_version bigint, is_over boolean, job_status text, job_attempt int
+${moveFunction(schema, stripes, { name: 'move_job_1', terms: '', reservedUntil: 'NULL' })}
+`;
+
+/** A move of a job that waits before it may begin again: nodes of earlier versions pass it over as a reserved one. */
+export const delayedMoves = (schema: string, stripes: number): string =>
+  moveFunction(schema, stripes, {
+    name: 'move_job_2',
+    terms: ', delay_ms double precision',
+    reservedUntil: "clock_timestamp() + delay_ms * interval '1 ms'",
+  });
+
+interface MoveFunction {
+  readonly name: string;
+  /** Parameters behind those that every move has. */
+  readonly terms: string;
+  readonly reservedUntil: string;
+}
+
+const moveFunction = (schema: string, stripes: number, { name, terms, reservedUntil }: MoveFunction): string => `
+  CREATE FUNCTION ${schema}.${name}(${WRITTEN},
+    read_version bigint, is_over boolean, job_status text, job_attempt int${terms}
   ) RETURNS bigint LANGUAGE plpgsql AS $$
   DECLARE
     written bigint;
@@ -60,7 +79,7 @@ export const jobCommits = (schema: string, stripes: number): string => `
         WHERE kind = 'job' AND id = of_job AND version = read_version AND artifacts = '{}' AND ${lock(schema, stripes)}
         RETURNING version
     ), job AS (
-      UPDATE ${schema}.jobs SET status = job_status, attempt = job_attempt, reserved_until = NULL, node = NULL,
+      UPDATE ${schema}.jobs SET status = job_status, attempt = job_attempt, reserved_until = ${reservedUntil}, node = NULL,
           lease_until = NULL, started_at = NULL, claim = NULL, beat_at = NULL, progress = 0, message = NULL,
           revision = nextval('${schema}.job_revision')
         FROM document WHERE job_id = of_job
@@ -106,9 +125,13 @@ export function jobStatement({ draft, events, jobs, time }: CommitOrder, token: 
       values: [...common(), ...sealed(1), row.kind, row.lane, row.owner, row.sequence, row.estimated_bytes],
     };
   if ((words === 'job -' || words === 'job - job-input') && version !== ABSENT)
-    return {
-      call: 'move_job_1',
-      values: [...common(), version, goneIds!.length > 0, row.status, row.attempt],
-    };
+    return moveStatement(row, [...common(), version, goneIds!.length > 0]);
   return undefined;
+}
+
+function moveStatement({ status, attempt, delay_ms: delayMs }: JobRow, values: readonly unknown[]): JobStatement {
+  const moved = [...values, status, attempt];
+  return delayMs === undefined
+    ? { call: 'move_job_1', values: moved }
+    : { call: 'move_job_2', values: [...moved, delayMs] };
 }

@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import type { DocumentEngineOptions } from '../port.js';
 import { connect } from './connect.js';
+import { assertClock, openDatabaseClock, type DatabaseClock } from './database-clock.js';
 import { openDatabase, type Database } from './database.js';
 import { openPostgresDocuments, type PostgresDocuments } from './document-store.js';
 import { assertGranted, assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
@@ -12,6 +13,8 @@ import { takeUse, type DatabaseUse } from './database-use.js';
 /** Where documents lie that are not in the home. */
 export interface DatabasePlace {
   readonly url: string;
+  /** A pooler in transaction mode before it, which statements go through; the right to work on it does not. */
+  readonly pooler?: string | undefined;
   /** Schema of the tables; a test brings its own. */
   readonly schema?: string;
   /** Whether to make or upgrade the tables first. */
@@ -35,15 +38,20 @@ export interface DatabaseDocuments extends PostgresDocuments {
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
   readonly identity: DatabaseIdentity;
+  /** Its time, which records bear. */
+  readonly clock: DatabaseClock;
   /** Why the database does not answer, in a sentence; undefined while it does. */
   readonly fault: DatabaseUse['fault'];
   /** Word of cancelled jobs, where other processes may run them. */
   readonly cancellations?: Pick<DatabaseUse, 'publish' | 'subscribe'>;
 }
 
+/** How often the time of the database is read. */
+const MEASURED_MS = 30_000;
+
 /**
  * Opens the documents of a database, for this process alone unless it is shared, and its connections with them.
- * @throws StartRefusal 75 when it cannot be reached or another process has it alone, 78 when its schema does not fit or
+ * @throws StartRefusal 75 when it cannot be reached, another process has it alone or the clocks differ too much, 78 when its schema does not fit or
  *   a restore or copy into it is not finished
  */
 export async function openDatabaseDocuments({ place, ...options }: DatabaseEngineOptions): Promise<DatabaseDocuments> {
@@ -56,9 +64,20 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
   });
   const use = { url, schema, isShared: place.isShared === true, isMove: place.moves !== undefined };
   const alone = await takeUse(use, options.onFailure);
-  const database = openDatabase({ url, prepare: preparation(`"${schema}"`) });
+  const { pooler } = place;
+  const database = openDatabase({
+    url: pooler ?? url,
+    isPooled: pooler !== undefined,
+    prepare: preparation(`"${schema}"`),
+  });
   try {
-    const documents = await openPostgresDocuments({ ...options, database, schema, readMs: place.readMs });
+    const clock = await openDatabaseClock({ ask: () => timeOf(database) });
+    await clock.measure(); // The first statement of a connection takes longer.
+    assertClock(clock);
+    const { now } = clock;
+    const documents = await openPostgresDocuments({ ...options, now, database, schema, readMs: place.readMs });
+    // A database that does not answer is asked at the next time.
+    const measuring = setInterval(() => void clock.measure().catch(() => {}), MEASURED_MS).unref();
     if (place.moves !== 'into')
       await assertWhole(documents).catch(async (thrown: unknown) => {
         await documents.close();
@@ -69,9 +88,11 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
       database,
       schema: `"${schema}"`,
       identity,
-      fault: alone.fault,
+      clock,
+      fault: () => alone.fault() ?? (database.isSilent() ? 'The database does not answer.' : undefined),
       ...(use.isShared ? { cancellations: alone } : {}),
       async close() {
+        clearInterval(measuring);
         await documents.close();
         await database.close();
         await alone.release();
@@ -82,6 +103,14 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
     await alone.release();
     throw thrown;
   }
+}
+
+async function timeOf(database: Database): Promise<number> {
+  const [row] = await database.query<{ readonly ms: number }>(
+    'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms',
+    [],
+  );
+  return row!.ms; // One row always.
 }
 
 /** Name of a database and identifier of its server, which a copy by pg_dump does not share. */

@@ -21,6 +21,7 @@ export interface JobRow {
   readonly lease_until: Date | null;
   /** Of its document. */
   readonly crashes: number;
+  readonly losses: number;
   readonly started_at: string | null;
 }
 
@@ -64,7 +65,7 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
 
   async function row(jobId: string): Promise<JobRow> {
     const [found] = await query<JobRow>(
-      `SELECT j.status, j.attempt, j.node, j.lease_until, (d.body::jsonb ->> 'crashes')::int AS crashes,
+      `SELECT j.status, j.attempt, j.node, j.lease_until, (d.body::jsonb ->> 'crashes')::int AS crashes, (d.body::jsonb ->> 'losses')::int AS losses,
           j.started_at::text
         FROM divisor.jobs AS j JOIN divisor.documents AS d ON d.kind = 'job' AND d.id = j.job_id WHERE job_id = $1`,
       [jobId],

@@ -104,7 +104,7 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
     expect(other).not.toBe(own);
     cluster.s3.isHeld = false;
     expect(await tableOf(cluster.front, jobId)).toEqual(expected);
-    expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0 });
+    expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
     expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
   });
 
@@ -124,7 +124,7 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
     await kill(workerAt(other));
     cluster.s3.isHeld = false;
     expect(await tableOf(cluster.front, jobId)).toEqual(expected);
-    expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0 });
+    expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
     workers.push(await cluster.startWorker());
     await allServed();
   });
@@ -135,7 +135,7 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
       const { jobId, own } = await held('own');
       await kill(workerAt(own));
       const again = await cluster.until(jobId, ({ attempt, status }) => attempt === 2 && status === 'running');
-      expect(again).toMatchObject({ crashes: 1 });
+      expect(again).toMatchObject({ crashes: 0, losses: 1 });
       expect(again.node).not.toBe(own);
       cluster.s3.isHeld = false;
       expect(await tableOf(cluster.front, jobId)).toEqual(expected);

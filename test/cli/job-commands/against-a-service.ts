@@ -4,6 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Run, divisor, DIVISOR_IN_SHELL, finishedHere, serving } from '../process.js';
 import { hasPseudoTerminal, onTerminal } from '../pseudo-terminal.js';
+import { testRetries } from './retries.js';
 import { testFilesAndData } from './files-and-data.js';
 import { folder, home, file, INDEX, linesOf, ending } from './set-up.js';
 
@@ -54,6 +55,8 @@ export function describeAgainstAService(): void {
       const { status, out, err } = await asked(['backtest', 'EVEN']);
       expect([status, err, linesOf(out).at(-1)?.event]).toEqual([0, '', 'result']);
     });
+
+    testRetries(asked);
 
     test('what it takes is told, and nothing it stores changes', async () => {
       const auth = { headers: { authorization: `Bearer ${key}` } };

@@ -7,6 +7,7 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 import { describeJobQueue } from '../queue-port-contract.js';
 import type { OpenedQueue } from '../queue-port-world.js';
 import { createTestClock, type TestClock } from '../test-clock.js';
+import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 const newFolder = temporaryFolders();
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
@@ -45,7 +46,7 @@ async function openOn(
 describeJobQueue('the local queue', async (limits) => openOn(await newFolder(), limits, createTestClock()));
 
 const LIMITS: QueueLimits = {
-  attemptsMax: 3,
+  retryOf: RETRIES_AT_ONCE,
   queueMax: 4,
   ownerQueueMax: 4,
   endedMax: 100,

@@ -95,6 +95,7 @@ export async function openNode(
       memory_bytes: limits.jobBytesMax,
       market: null,
       lacks: ['disk'],
+      clock_offset_ms: 0,
     }),
   });
   return {

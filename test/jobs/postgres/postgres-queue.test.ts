@@ -9,10 +9,12 @@ import { newNotices, openNode, type OpenedNode } from './open-node.js';
 import { describeJobQueue } from '../queue-port-contract.js';
 import { createQueues, from, job, LEASE_MS, succeed, type OpenedQueue } from '../queue-port-world.js';
 import { createTestClock, type TestClock } from '../test-clock.js';
+import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 /** Lets time pass on the database's clock of leases and on the process's clock of timers. */
 async function passBoth(world: TestSchema, time: TestClock, ms: number): Promise<void> {
-  await world.query(`UPDATE $schema.jobs SET lease_until = lease_until - ${ms} * interval '1 ms'`);
+  const earlier = (column: string): string => `${column} = ${column} - ${ms} * interval '1 ms'`;
+  await world.query(`UPDATE $schema.jobs SET ${earlier('lease_until')}, ${earlier('reserved_until')}`);
   await time.pass(ms);
 }
 
@@ -53,7 +55,7 @@ describe.skipIf(!hasPostgresql)('on PostgreSQL', () => {
 
 describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   const LIMITS: QueueLimits = {
-    attemptsMax: 3,
+    retryOf: RETRIES_AT_ONCE,
     queueMax: 1000,
     ownerQueueMax: 1000,
     endedMax: 1000,

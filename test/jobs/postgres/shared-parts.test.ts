@@ -10,9 +10,17 @@ import type { Claim, ClaimOrder, JobQueue } from '#jobs/queue.js';
 import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { job, LEASE_MS, succeed } from '../queue-port-world.js';
+import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
-const limits = { attemptsMax: 3, queueMax: 9, ownerQueueMax: 9, endedMax: 9, jobBytesMax: 100, leaseMs: LEASE_MS };
+const limits = {
+  retryOf: RETRIES_AT_ONCE,
+  queueMax: 9,
+  ownerQueueMax: 9,
+  endedMax: 9,
+  jobBytesMax: 100,
+  leaseMs: LEASE_MS,
+};
 const ORDER: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 100, take: () => true };
 const written = (name: string) =>
   ({ type: 'succeed', result: { artifact: { name, bytes: 1, sha256: 'ab' } }, message: '' }) as const;
@@ -103,7 +111,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     const own = await offered(9);
     const { url, schema, database } = world;
     const said = { version: '1', places: { heavy: 1, light: 0 }, memory_bytes: 100, market: null, stale: 0 };
-    const state = { ...said, role: 'worker', protocol: 3, lacks: [] };
+    const state = { ...said, role: 'worker', protocol: 3, lacks: [], clock_offset_ms: 0 };
     for (const node of ['helper', 'idle', 'own']) {
       const say = createPulse({ database, schema: `"${schema}"`, node, helper: undefined });
       await say({ state, events: undefined, asksSilent: false, asksNodes: false, room: undefined });

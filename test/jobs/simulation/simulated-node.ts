@@ -10,6 +10,7 @@ import type { ArtifactStore } from '#store/port.js';
 import type { Agenda } from './agenda.js';
 import type { Call, SharedDatabase } from './shared-database.js';
 import type { Payload } from './world.js';
+import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 const EPOCH_MS = 1.7e12;
 /** Looks for work come seldom enough that what happens is not looks alone. */
@@ -17,7 +18,7 @@ const LOOK_MS = 200;
 const WATCH_MS = 2000;
 export const LEASE_MS = 5000;
 const LIMITS = {
-  attemptsMax: 3,
+  retryOf: RETRIES_AT_ONCE,
   queueMax: 100,
   ownerQueueMax: 100,
   endedMax: 1000,

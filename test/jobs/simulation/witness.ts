@@ -1,4 +1,5 @@
 import { isTerminal } from '#jobs/life-cycle.js';
+import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactRef } from '#store/port.js';
 import { createStatusChecks, type AttemptSeen } from './status-checks.js';
@@ -10,7 +11,7 @@ export interface Witness {
   noteStart(jobId: string, owner: number): void;
   /** Remembers that the attempt of a token ended with its worker or its process. */
   noteCrash(token: string): void;
-  /** A new process begins: jobs that ran count as crashed, and no attempt is under way. */
+  /** A new process begins: attempts that ran count as lost, and no attempt is under way. */
   noteRestart(): void;
   /** A client was answered a submission, or a cancellation. */
   noteSubmitted(status: JobStatus): void;
@@ -29,7 +30,7 @@ export interface Witness {
 }
 
 export interface WitnessLimits {
-  readonly attemptsMax: number;
+  readonly retryOf: RetryPolicies;
   readonly runningMax: number;
   readonly memoryBytes: number;
   readonly leaseMs: number;
@@ -41,6 +42,7 @@ export function createWitness(world: World, jobIds: readonly string[], limits: W
   const reportedCancelled = new Set<string>(); // incarnations
   const startedBy = new Map<string, number>(); // incarnation and attempt -> the process that wrote its start
   const crashed = new Set<string>(); // incarnations and attempts
+  const lost = new Set<string>(); // incarnations and attempts
   const attempts = new Set<AttemptSeen & { readonly bytes: number }>();
   const counted = new Set<string>();
   /** Successes by token: a token that is sent again after its end may succeed again. */
@@ -57,8 +59,11 @@ export function createWitness(world: World, jobIds: readonly string[], limits: W
     const record = world.recordOnDisk(jobId);
     if (record?.status !== 'running' || tokenOf(record) !== token)
       say(`${jobId} started without being running on disk`);
-    const crashes = [...crashed].filter((attempt) => attempt.startsWith(`${incarnationOf(record!)}#`)).length;
-    if (crashes >= limits.attemptsMax) say(`${jobId} started again after ${crashes} crashes`);
+    const countIn = (ended: ReadonlySet<string>): number =>
+      [...ended].filter((attempt) => attempt.startsWith(`${incarnationOf(record!)}#`)).length;
+    const retry = limits.retryOf('backtest');
+    if (countIn(crashed) >= retry.crashes) say(`${jobId} started again after ${countIn(crashed)} crashes`);
+    if (countIn(lost) >= retry.losses) say(`${jobId} started again after ${countIn(lost)} lost attempts`);
     const own = { token, bytes: record!.estimated_bytes, signal };
     attempts.add(own);
     const running = [...attempts].filter((attempt) => !attempt.signal.aborted);
@@ -116,7 +121,7 @@ export function createWitness(world: World, jobIds: readonly string[], limits: W
     noteRestart() {
       for (const jobId of jobIds) {
         const record = world.recordOnDisk(jobId);
-        if (record?.status === 'running') crashed.add(`${incarnationOf(record)}#${record.attempt}`);
+        if (record?.status === 'running') lost.add(`${incarnationOf(record)}#${record.attempt}`);
       }
       attempts.clear();
     },

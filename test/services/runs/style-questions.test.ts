@@ -33,7 +33,16 @@ test('the other datapoints follow for the latest run of a service by itself, the
     { fields, start: '2010-01-04', end: '2010-10-27' },
     { fields, start: undefined, end: undefined },
   ];
-  const OTHERS = ['AGE', 'FREE_FLOAT_MARKET_CAP', 'RETURN', 'SHARES_OUTSTANDING', 'MOMENTUM', 'VOLATILITY', 'BETA'];
+  const OTHERS = [
+    'AGE',
+    'FREE_FLOAT_MARKET_CAP',
+    'PRICE_RETURN',
+    'RETURN',
+    'SHARES_OUTSTANDING',
+    'MOMENTUM',
+    'VOLATILITY',
+    'BETA',
+  ];
   expect(askedOf(alone.inputs.slice(before!.length), 'CAP2')).toEqual(OTHERS.flatMap(whole));
   expect(askedOf(alone.inputs, 'CAP1')).toHaveLength(2);
   alone.asked('CAP1');
@@ -66,6 +75,7 @@ test('ranges of dates hold each date of a run once, begin at blocks of windows, 
   const asked = of(data);
   expect([...asked.keys()]).toEqual([
     'DIVIDEND_YIELD',
+    'PRICE_RETURN',
     'RETURN',
     'COLUMN0',
     'COLUMN1',

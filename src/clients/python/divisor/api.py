@@ -104,6 +104,10 @@ class Operations:
         """
         return cast("c.JobStatus", self._transport.json("DELETE", f"/jobs/{word(job_id)}", if_match=if_match))
 
+    def retry_jobs(self, body: Optional[c.JobRetryRequest] = None) -> c.JobRetries:
+        """Queues failed jobs anew."""
+        return cast("c.JobRetries", self._transport.json("POST", "/jobs/retry", body=body))
+
     def follow_job(self, job_id: str) -> Iterator[Event]:
         """Status of a job as server-sent events.
 

@@ -344,7 +344,11 @@ class RiskModelChanged(DivisorError):
 
 
 class WorkerCrashed(DivisorError):
-    """The job took its worker or the process down too many times."""
+    """The job took its thread down too many times."""
+
+
+class JobInterrupted(DivisorError):
+    """The attempts of the job ended too often for reasons outside of it: their processes ended, fell silent or gave it back."""
 
 
 class WorkerOutOfMemory(DivisorError):
@@ -352,7 +356,7 @@ class WorkerOutOfMemory(DivisorError):
 
 
 class JobTimeout(DivisorError):
-    """The job ran longer than a job may."""
+    """The job ran longer than a job may, or was to be tried again after its deadline."""
 
 
 class IndexDeleted(DivisorError):
@@ -462,6 +466,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "UNCLASSIFIED_FAILURE": UnclassifiedFailure,
     "RISK_MODEL_CHANGED": RiskModelChanged,
     "WORKER_CRASHED": WorkerCrashed,
+    "JOB_INTERRUPTED": JobInterrupted,
     "WORKER_OUT_OF_MEMORY": WorkerOutOfMemory,
     "JOB_TIMEOUT": JobTimeout,
     "INDEX_DELETED": IndexDeleted,

@@ -1,6 +1,6 @@
 import type { Finding } from '../../refusals/findings.js';
 import type { ReturnVariant } from '../../market/market-data.js';
-import { findingGroups } from '../run-findings.js';
+import { findingGroups, inDateOrder } from '../run-findings.js';
 import type { FindingGroups, RunRemains } from '../run.js';
 import type { Book, BriefEnd } from '../../books/book.js';
 import { storedAfter, type StoredBook } from '../../books/resumed-book.js';
@@ -28,7 +28,10 @@ export function remainsOf(
     stale: countStale(staleFills, stale),
     solves: solves.memory,
     // Object.fromEntries forgets that every group is among the entries.
-    findings: { ...(groups as unknown as FindingGroups), ...(beneath ? { decisions: beneath.flat() } : {}) },
+    findings: {
+      ...(groups as unknown as FindingGroups),
+      decisions: inDateOrder(beneath?.flat() ?? [...findings.decisions, ...index.findings]),
+    },
     ...(beneath ? { decisionsBeneath: beneath } : {}),
   };
 }

@@ -1,0 +1,23 @@
+import { isLiveNode } from '#jobs/postgres/node-rows.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { DatabaseDocuments } from '#store/postgres/open-documents.js';
+
+/** What metrics say of a database. Figures that cannot be had are left out, not waited for. */
+export function databaseFigures({ database, schema, clock, fault }: DatabaseDocuments) {
+  return {
+    onStatement: database.onStatement,
+    connections: database.connections,
+    isSilent: database.isSilent,
+    clockOffset: () => clock.offsetMs() / 1000,
+    async nodes() {
+      const silence = fault();
+      if (silence !== undefined) throw new Refusal('STORE_UNAVAILABLE', silence);
+      const [row] = await database.query<Record<'live' | 'lost', number>>(
+        `SELECT count(*) FILTER (WHERE ${isLiveNode})::int AS live, count(*) FILTER (WHERE NOT ${isLiveNode})::int AS lost
+          FROM ${schema}.nodes`,
+        [],
+      );
+      return { ...row! }; // One row always.
+    },
+  };
+}

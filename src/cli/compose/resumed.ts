@@ -1,0 +1,33 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isUnavailable } from '#domain/refusals/refusal.js';
+import { followed } from './cluster.js';
+import type { Rooms } from './rooms.js';
+import type { Role } from './service-store.js';
+
+/** How long a database that does not answer is left alone. */
+const AGAIN_MS = 1000;
+
+export interface ResumedTerms {
+  readonly role: Role;
+  /** Serves the content as it was, without what its source has now. */
+  readonly keepsServed: boolean;
+  /** Aborted when the service stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** Serves the market that was served before a start, once the database answers. */
+export async function resumedMarket(
+  rooms: Pick<Rooms, 'activations' | 'markets' | 'datasets' | 'settings'>,
+  { role, keepsServed, stopping }: ResumedTerms,
+): Promise<void> {
+  if (role === 'worker' || rooms.settings.readOnly) return followed(rooms);
+  for (;;) {
+    try {
+      return await rooms.datasets.resume(keepsServed);
+    } catch (thrown) {
+      if (!isUnavailable(thrown)) throw thrown;
+    }
+    await delay(AGAIN_MS, undefined, { ref: false });
+    if (stopping.aborted) return;
+  }
+}

@@ -1,0 +1,43 @@
+import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
+import { UsageError } from '../usage-error.js';
+import { viewCommand } from './view-command.js';
+
+/** A date begins at midnight UTC. */
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+export const retryJobs = viewCommand({
+  summary: 'Queue failed jobs anew, each with its stored input.',
+  words: [],
+  flags: {
+    failed: { type: 'boolean', help: 'Required: the jobs that failed.' },
+    kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, with commas between them.' },
+    since: {
+      type: 'string',
+      value: 'TIME',
+      help: 'Only jobs that failed at this time or later: a date, or a time with offset. Default: no limit.',
+    },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of jobs, the newest first. Default: 500.' },
+  },
+  examples: ['divisor jobs retry --failed --kind backtest,sweep --since 2024-06-28'],
+  async ask(client, _words, flags) {
+    if (!flags.isSet('failed')) throw new UsageError('divisor jobs retry needs --failed');
+    const since = flags.text('since');
+    const body = {
+      kinds: flags.text('kind')?.split(',').map(kindOf),
+      since: since !== undefined && DATE.test(since) ? `${since}T00:00:00Z` : since,
+      limit: flags.number('limit'),
+    };
+    return client.call('retryJobs', { body });
+  },
+  records: ({ retried, refused }) => [
+    ...retried.map((job_id) => ({ job_id, outcome: 'queued', message: null })),
+    ...refused.map(({ job_id, code, message }) => ({ job_id, outcome: code, message })),
+  ],
+  notices: ({ is_complete: isComplete }) => (isComplete ? [] : ['More failed jobs match: run the command again.']),
+});
+
+function kindOf(text: string): JobKindName {
+  const kind = JOB_KINDS.find((each) => each === text.trim());
+  if (kind === undefined) throw new UsageError(`--kind must be among ${JOB_KINDS.join(', ')}: ${text}`);
+  return kind;
+}

@@ -1,0 +1,86 @@
+import { Refusal } from '#domain/refusals/refusal.js';
+import { admit, type Admission } from '../admission.js';
+import type { JobQueue, NewJob, QueueLimits } from '../queue.js';
+import type { JobStatus } from '../status.js';
+import type { ComingJobs } from './coming.js';
+import type { JobTable, LiveJob } from './job-table.js';
+import type { Lines } from './lines.js';
+
+export interface Acceptance extends Pick<JobQueue, 'submit' | 'retry'> {
+  /** @throws Refusal JOB_NOT_FOUND */
+  requireStatus(jobId: string): Promise<JobStatus>;
+}
+
+export interface AcceptanceDependencies {
+  readonly table: JobTable;
+  readonly coming: ComingJobs;
+  readonly lines: Lines;
+  readonly limits: QueueLimits;
+  readonly isDraining: () => boolean;
+  readonly onWork: () => void;
+}
+
+/** @returns what queues jobs: new ones, and failed ones anew */
+export function createAcceptance(dependencies: AcceptanceDependencies): Acceptance {
+  const { table, coming, lines, limits, isDraining, onWork } = dependencies;
+
+  async function submit(job: NewJob): Promise<JobStatus> {
+    const { jobId, inputHash } = job;
+    const before = coming.find(jobId);
+    const liveHash = before?.inputHash ?? table.live(jobId)?.identity.input_hash;
+    if (liveHash !== undefined) {
+      if (liveHash !== inputHash)
+        throw new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
+      await before?.durable;
+      await addCallback(table, job);
+      return requireStatus(jobId);
+    }
+    const owner = job.origin?.owner ?? '';
+    admitNow({ estimatedBytes: job.estimatedBytes, owner });
+    return coming.hold(jobId, { inputHash, owner, durable: write(jobId, () => table.add(job)) });
+  }
+
+  /** @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED, DRAINING */
+  function admitNow(job: Admission): void {
+    if (isDraining()) throw new Refusal('DRAINING', 'The service is stopping.');
+    const { owner } = job;
+    const queued = lines.length + coming.count;
+    admit(job, { queued, queuedOfOwner: lines.lengthOf(owner) + coming.countOf(owner) }, limits);
+  }
+
+  async function retry(jobId: string): Promise<JobStatus> {
+    const before = coming.find(jobId);
+    if (before !== undefined) return before.durable;
+    const failed = await table.failed(jobId);
+    // Another request may have queued it meanwhile.
+    const submitted = coming.find(jobId);
+    if (submitted !== undefined) return submitted.durable;
+    if (failed === undefined || table.live(jobId) !== undefined) return requireStatus(jobId);
+    const { owner, input_hash: inputHash, estimated_bytes: estimatedBytes } = failed.record;
+    admitNow({ estimatedBytes, owner });
+    return coming.hold(jobId, { inputHash, owner, durable: write(jobId, () => table.renew(failed)) });
+  }
+
+  async function write(jobId: string, add: () => Promise<LiveJob>): Promise<JobStatus> {
+    const job = await add();
+    const status = await requireStatus(jobId);
+    lines.add(job.identity);
+    onWork();
+    return status;
+  }
+
+  async function requireStatus(jobId: string): Promise<JobStatus> {
+    const found = await table.find(jobId);
+    if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
+    return found.status;
+  }
+
+  return { submit, retry, requireStatus };
+}
+
+/** A second submission of a live job may bring a callback of its own. */
+async function addCallback(table: JobTable, { jobId, origin }: NewJob): Promise<void> {
+  const job = table.live(jobId);
+  const url = origin?.callback ?? null;
+  if (job !== undefined && url !== null) await table.addCallback(job, url);
+}

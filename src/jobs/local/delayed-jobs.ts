@@ -1,0 +1,44 @@
+import type { Clock } from '../clock.js';
+import type { JobIdentity } from '../job-record.js';
+import { delayMsOf, type Life, type LifeEvent } from '../life-cycle.js';
+import type { LiveJob } from './job-table.js';
+import type { Lines } from './lines.js';
+
+/** Jobs that wait for the time at which they may begin again. */
+export interface DelayedJobs {
+  /** Puts a job first in line, once it may begin. */
+  queueAgain(job: LiveJob, event: LifeEvent): void;
+  /** Puts a job of the process before in line, once it may begin. */
+  restore(job: LiveJob): void;
+}
+
+export interface DelayedJobsDependencies {
+  readonly clock: Clock;
+  readonly lines: Lines;
+  readonly live: (jobId: string) => LiveJob | undefined;
+  readonly onWork: () => void;
+}
+
+export function createDelayedJobs({ clock, lines, live, onWork }: DelayedJobsDependencies): DelayedJobs {
+  function waitFor(identity: JobIdentity, { attempt }: Life, delayMs: number): void {
+    clock.after(delayMs, () => {
+      const now = live(identity.job_id);
+      if (now?.identity !== identity || now.life.status !== 'pending' || now.life.attempt !== attempt) return;
+      lines.addFirst(identity);
+      onWork();
+    });
+  }
+
+  return {
+    queueAgain({ identity, life }, event) {
+      const delayMs = delayMsOf(life, event);
+      if (delayMs === 0) lines.addFirst(identity);
+      else waitFor(identity, life, delayMs);
+    },
+    restore({ identity, life }) {
+      const delayMs = life.not_before === null ? 0 : Date.parse(life.not_before) - clock.now();
+      if (delayMs <= 0) lines.add(identity);
+      else waitFor(identity, life, delayMs);
+    },
+  };
+}

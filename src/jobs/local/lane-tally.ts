@@ -1,0 +1,30 @@
+import { jobClassOf, type JobClass } from '../job-class.js';
+import type { LaneLoad } from '../queue.js';
+import type { JobIdentity } from '../job-record.js';
+import type { Life } from '../life-cycle.js';
+
+interface TalliedJob {
+  readonly identity: JobIdentity;
+  readonly life: Life;
+}
+
+/** @cost one pass over the live jobs */
+export function lanesOf(
+  live: Iterable<TalliedJob>,
+  nowMs: number,
+): Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>> {
+  const tally = () => ({ waiting: 0, running: 0, oldest: '' });
+  const tallies = { heavy: tally(), huge: tally(), light: tally() };
+  for (const { identity, life } of live) {
+    const lane = tallies[jobClassOf(identity)];
+    if (life.status !== 'pending') lane.running++;
+    // Times of the service are written alike: they are in the order of their texts.
+    else if (lane.waiting++ === 0 || identity.created_at < lane.oldest) lane.oldest = identity.created_at;
+  }
+  const load = ({ waiting, running, oldest }: ReturnType<typeof tally>): Omit<LaneLoad, 'places'> => ({
+    waiting,
+    running,
+    oldestSeconds: waiting === 0 ? null : Math.max(0, nowMs - Date.parse(oldest)) / 1000,
+  });
+  return { heavy: load(tallies.heavy), huge: load(tallies.huge), light: load(tallies.light) };
+}

@@ -1,0 +1,63 @@
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { putDeliveries } from '../callbacks.js';
+import { readJobRecord, toStatus, type JobIdentity, type JobRecord, type Submitted } from '../job-record.js';
+import { isTerminal, type Life } from '../life-cycle.js';
+import type { Ending } from '../queue.js';
+import { inputIn } from '../renewal.js';
+import type { RememberedJob } from './job-history.js';
+
+export type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
+
+/** A job that may be queued anew. */
+export interface FailedJob {
+  readonly record: JobRecord;
+  readonly payload: unknown;
+}
+
+/** Whether the ended job of this submission is still the stored one: its id may have been submitted again meanwhile. */
+export async function isEndedIn(tx: DocumentTransaction, { id, sequence }: RememberedJob): Promise<boolean> {
+  const stored = await tx.get('job', id);
+  if (stored === undefined || 'unreadable' in stored) return stored !== undefined;
+  const record = readJobRecord(stored.body, id);
+  return record === undefined || (record.sequence === sequence && isTerminal(record.status));
+}
+
+interface Change {
+  readonly identity: JobIdentity;
+  readonly life: Life;
+  readonly effect: Effect;
+}
+
+/** The end of a job is one transaction: its effect, its terminal state, and the payload it needs no more. */
+export async function writeLife(tx: DocumentTransaction, { identity, life, effect }: Change): Promise<void> {
+  await effect?.(tx);
+  const { job_id: jobId } = identity;
+  const submitted = await submittedIn(tx, jobId);
+  const callbacks = isTerminal(life.status)
+    ? await putDeliveries(tx, toStatus(identity, life, submitted))
+    : submitted.callbacks;
+  await tx.put('job', jobId, { ...identity, ...life, ...submitted, callbacks } satisfies JobRecord);
+  // A failed job may be queued anew.
+  if (isTerminal(life.status) && life.status !== 'failed') await tx.delete('job-input', jobId);
+}
+
+export async function deleteJob(tx: DocumentTransaction, jobId: string): Promise<void> {
+  await tx.delete('job', jobId);
+  await tx.delete('job-input', jobId);
+}
+
+/** The body as accepted stays on disk only: ten thousand waiting jobs must not hold theirs in memory. */
+export async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<Submitted> {
+  const stored = await store.get('job', jobId);
+  const { request = null, callbacks = [] } =
+    stored === undefined || 'unreadable' in stored ? {} : (stored.body as Partial<Submitted>); // written by `add`
+  return { request, callbacks };
+}
+
+/** A failed job with what it was submitted with. @throws Refusal DOCUMENT_UNREADABLE when that is gone */
+export async function failedJob(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<FailedJob | undefined> {
+  const stored = await store.get('job', jobId);
+  const record = stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);
+  if (record?.status !== 'failed') return undefined;
+  return { record, payload: inputIn(await store.get('job-input', jobId), jobId).payload };
+}

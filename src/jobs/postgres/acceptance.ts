@@ -1,0 +1,80 @@
+import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import { admit, type Admission, type Waiting } from '../admission.js';
+import type { Clock } from '../clock.js';
+import { toStatus, traced, type JobRecord } from '../job-record.js';
+import type { JobLog, JobQueue, NewJob, QueueLimits } from '../queue.js';
+import type { JobStatus } from '../status.js';
+import type { JobDocuments } from './job-documents.js';
+import type { JobRows } from './job-rows.js';
+import type { Presence } from './presence.js';
+
+export interface AcceptanceDependencies {
+  readonly jobs: JobDocuments;
+  readonly rows: JobRows;
+  readonly presence: Pick<Presence, 'jobBytesMax'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly limits: QueueLimits;
+  readonly log: JobLog;
+  readonly find: JobQueue['find'];
+  readonly isDraining: () => boolean;
+  /** Called for each job that is queued. */
+  readonly onChange: (jobId: string) => void;
+}
+
+/** Ended jobs forgotten at a time. */
+const FORGOTTEN_AT_ONCE_MAX = 400;
+
+/** @returns what queues jobs: new ones, and failed ones anew */
+export function createAcceptance(dependencies: AcceptanceDependencies) {
+  const { jobs, rows, presence, clock, limits, log, find, isDraining, onChange } = dependencies;
+  const forgetSurplus = createForgetting({ rows, jobs, endedMax: limits.endedMax });
+  const now = (): string => formatTimestamp(clock.now());
+
+  /** @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED, DRAINING */
+  function admitNow(job: Admission, place: Waiting, bytesMax = limits.jobBytesMax): void {
+    if (isDraining()) throw new Refusal('DRAINING', 'The service is stopping.');
+    admit(job, place, { ...limits, jobBytesMax: bytesMax });
+  }
+
+  /** Does what follows from a submission. @returns its status */
+  async function accepted({ record, isNew }: { record: JobRecord; isNew: boolean }): Promise<JobStatus> {
+    const status = toStatus(record, record, record);
+    if (!isNew) return (await find(record.job_id))?.status ?? status;
+    log.info(traced(record), 'job accepted');
+    onChange(record.job_id);
+    return status;
+  }
+
+  return {
+    async submit(job: NewJob): Promise<JobStatus> {
+      await forgetSurplus();
+      const bytesMax = await presence.jobBytesMax(JOB_KIND_CATALOGUE[job.kind].lane);
+      const { estimatedBytes, origin } = job;
+      const written = await jobs.add(job, now(), (place) => {
+        admitNow({ estimatedBytes, owner: origin?.owner ?? '' }, place, bytesMax);
+      });
+      return accepted(written);
+    },
+    async retry(jobId: string): Promise<JobStatus> {
+      // One that no node has the memory for waits for one that comes.
+      const written = await jobs.renew(jobId, now(), (job, place) => admitNow(job, place, Infinity));
+      if (written === undefined) throw jobNotFound(jobId);
+      return accepted(written);
+    },
+  };
+}
+
+export const jobNotFound = (jobId: string): Refusal =>
+  new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
+
+/** @returns what forgets the oldest ended jobs; a look at all that are remembered is not for every submission */
+function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDocuments; endedMax: number }) {
+  const submissions = Math.max(1, Math.floor(endedMax / 100));
+  let count = 0;
+  return async (): Promise<void> => {
+    if (count++ % submissions !== 0) return;
+    for (const ended of await rows.surplus(endedMax, FORGOTTEN_AT_ONCE_MAX)) await jobs.forget(ended);
+  };
+}

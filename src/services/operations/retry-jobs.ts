@@ -1,0 +1,49 @@
+import type { JobRetries } from '#contract/jobs.js';
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { JobSystem } from '#jobs/job-system.js';
+
+/** The failed jobs that are to be queued anew. */
+export interface RetryOrder {
+  readonly kinds?: readonly JobKindName[] | undefined;
+  /** ISO-8601 time from which on they failed. */
+  readonly since?: string | undefined;
+  readonly limit: number;
+}
+
+/** Refusals for which the jobs behind are refused as well: they end the order. */
+const FOR_ALL: ReadonlySet<string> = new Set(['DRAINING', 'STORAGE_FULL', 'STORE_UNAVAILABLE']);
+
+/** Queues failed jobs anew, the newest first. @throws Refusal DRAINING, STORAGE_FULL, STORE_UNAVAILABLE */
+export async function retryJobs(
+  jobs: Pick<JobSystem, 'list' | 'retry'>,
+  { kinds, since, limit }: RetryOrder,
+): Promise<JobRetries> {
+  const found = await failedJobs(jobs, { kinds, since, limit: limit + 1 });
+  const retried: string[] = [];
+  const refused: JobRetries['refused'] = [];
+  for (const jobId of found.slice(0, limit)) {
+    try {
+      await jobs.retry(jobId);
+      retried.push(jobId);
+    } catch (thrown) {
+      if (!(thrown instanceof Refusal) || FOR_ALL.has(thrown.code)) throw thrown;
+      refused.push({ job_id: jobId, code: thrown.code, message: thrown.message });
+    }
+  }
+  return { retried, refused, is_complete: found.length <= limit };
+}
+
+/** Ids of failed jobs, the newest first. @cost pages over all failed jobs of the kinds until the limit */
+async function failedJobs(jobs: Pick<JobSystem, 'list'>, { kinds, since, limit }: RetryOrder): Promise<string[]> {
+  const sinceMs = since === undefined ? -Infinity : Date.parse(since);
+  const found: string[] = [];
+  for (let before: string | undefined; ;) {
+    const page = (await jobs.list({ kinds, statuses: ['failed'], limit: LIMITS.MAX_LISTED_JOBS, before })).jobs;
+    const failed = page.filter(({ finished_at: at }) => at !== null && Date.parse(at) >= sinceMs);
+    found.push(...failed.map(({ job_id: jobId }) => jobId));
+    before = page.at(-1)?.job_id;
+    if (page.length < LIMITS.MAX_LISTED_JOBS || found.length >= limit) return found.slice(0, limit);
+  }
+}

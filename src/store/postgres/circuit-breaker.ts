@@ -1,0 +1,109 @@
+import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
+
+/** Refuses statements at once while the server says nothing. */
+export interface CircuitBreaker {
+  /**
+   * Runs a statement.
+   * @throws Refusal STORE_UNAVAILABLE at once while the breaker is open; what `onSilence` makes where it opens meanwhile
+   */
+  run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  readonly isOpen: boolean;
+  close(): void;
+}
+
+export interface CircuitBreakerDependencies {
+  /** Asks the server for a sign of life on a connection of its own. @returns whether it gave one */
+  readonly probe: () => Promise<boolean>;
+  /** What statements under way are refused with where the breaker opens: they may have come to pass. */
+  readonly onSilence: () => Refusal;
+  /** Called when it opens and when it closes. */
+  readonly onChange?: ((isOpen: boolean) => void) | undefined;
+}
+
+/**
+ * Time of one tick. Silence is counted in ticks, not by the clock: a process that was paused, or whose event loop was
+ * busy, has not heard what the server has said since.
+ */
+const TICK_MS = 250;
+/** Ticks without any answer, while some statement waits, after which the server is probed. */
+const SUSPECT_TICKS = 3;
+/** Ticks without any answer after which the breaker opens: 1.5 s. Statements take milliseconds. */
+const SILENT_TICKS = 6;
+/** Ticks between the end of a probe of an open breaker and the next. */
+const PROBE_TICKS = 2;
+
+export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBreakerDependencies): CircuitBreaker {
+  const waiting = new Set<AbortController>();
+  let silentTicks = 0;
+  let isOpen = false;
+  let isProbing = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  function hear(): void {
+    silentTicks = 0;
+    if (!isOpen) return;
+    isOpen = false;
+    onChange?.(false);
+  }
+
+  function tick(): void {
+    silentTicks++;
+    if (!isOpen && waiting.size === 0) return stop();
+    if (!isOpen && silentTicks >= SILENT_TICKS) open();
+    const isDue = isOpen ? silentTicks >= PROBE_TICKS : silentTicks >= SUSPECT_TICKS;
+    if (isDue && !isProbing) void ask();
+  }
+
+  function open(): void {
+    isOpen = true;
+    silentTicks = 0;
+    onChange?.(true);
+    for (const each of waiting) each.abort();
+  }
+
+  async function ask(): Promise<void> {
+    isProbing = true;
+    const isAlive = await probe().catch(() => false);
+    isProbing = false;
+    if (isAlive) hear();
+    else if (isOpen) silentTicks = 0;
+  }
+
+  function keepTicking(): void {
+    if (timer !== undefined) return;
+    silentTicks = 0;
+    timer = setInterval(tick, TICK_MS);
+    timer.unref();
+  }
+
+  function stop(): void {
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  return {
+    async run(work) {
+      if (isOpen) throw new Refusal('STORE_UNAVAILABLE', 'The database does not answer.');
+      const ending = new AbortController();
+      waiting.add(ending);
+      keepTicking();
+      const silence = new Promise<never>((_, reject) => {
+        ending.signal.addEventListener('abort', () => reject(onSilence()), { once: true });
+      });
+      try {
+        const answer = await Promise.race([work(ending.signal), silence]);
+        hear();
+        return answer;
+      } catch (thrown) {
+        if (!isUnavailable(thrown)) hear(); // What a server refuses, it has answered.
+        throw thrown;
+      } finally {
+        waiting.delete(ending);
+      }
+    },
+    get isOpen() {
+      return isOpen;
+    },
+    close: stop,
+  };
+}

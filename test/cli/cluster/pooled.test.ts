@@ -1,0 +1,99 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
+import { runService, type RunningService } from '../../services/running-service.js';
+import { finishedHere } from '../process.js';
+import { prepare } from './running-cluster.js';
+
+const hasPgbouncer = spawnSync('pgbouncer', ['--version']).status === 0;
+if (!hasPgbouncer) process.stdout.write('skipped: a service behind PgBouncer, which is not installed\n');
+
+/** Connections that PgBouncer opens for all of its clients. */
+const POOL_SIZE = 3;
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+describe.skipIf(!hasPostgresql || !hasPgbouncer)('a service behind PgBouncer in transaction mode', () => {
+  let place: Awaited<ReturnType<typeof openTestDatabase>>;
+  let folder: string;
+  let pooler: ChildProcess;
+  let service: RunningService;
+  beforeAll(async () => {
+    place = await openTestDatabase();
+    folder = await mkdtemp(join(tmpdir(), 'divisor-pooled-'));
+    await chmod(folder, 0o755);
+    const { hostname, port, username, pathname, password } = new URL(place.url);
+    const own = await freePort();
+    const name = pathname.slice(1);
+    const login = password === '' ? '' : ` password=${decodeURIComponent(password)}`;
+    await writeFile(
+      join(folder, 'pgbouncer.ini'),
+      `[databases]
+${name} = host=${hostname} port=${port} dbname=${name} user=${username}${login}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${own}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = ${POOL_SIZE}
+`,
+    );
+    const isRoot = process.getuid?.() === 0;
+    pooler = spawn('pgbouncer', [...(isRoot ? ['-u', 'nobody'] : []), join(folder, 'pgbouncer.ini')], {
+      stdio: 'ignore',
+    });
+    const isOpen = () =>
+      new Promise<boolean>((resolve) => {
+        const socket = connect(own, '127.0.0.1', () => resolve(true)).on('error', () => resolve(false));
+        socket.on('connect', () => socket.destroy());
+      });
+    for (let tries = 0; !(await isOpen()); tries++) {
+      if (tries === 200) throw new Error('pgbouncer does not listen');
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    const pooled = new URL(place.url);
+    pooled.host = `127.0.0.1:${own}`;
+    const environment = { DATABASE_URL: place.url, DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}` };
+    await finishedHere(['migrate'], environment);
+    service = await runService(['--workers', '1'], { ...environment, DATABASE_POOLER_URL: pooled.href });
+  });
+  afterAll(async () => {
+    await service?.close();
+    pooler?.kill('SIGTERM');
+    await place?.drop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test('serves, runs jobs and writes at once what many ask for, on few connections', async () => {
+    await prepare(service, ['EVEN']);
+    const { body } = await service.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
+    await service.finished(body.job_id);
+    expect((await service.ask('GET', '/analytics/EVEN/levels')).status).toBe(200);
+    const puts = Array.from({ length: 60 }, (_, i) =>
+      service.ask('PUT', `/data/watchlists/w${i % 20}`, { name: `W${i}`, identifiers: ['A'] }),
+    );
+    const statuses = (await Promise.all(puts)).map(({ status }) => status);
+    expect(statuses.filter((status) => status >= 300)).toEqual([]);
+    const client = new Client(place.url);
+    await client.connect();
+    const { rows } = await client.query<{ readonly count: number }>(
+      `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+    );
+    await client.end();
+    // Those of the pool, and the one that holds the right to the database.
+    expect(rows[0]!.count).toBeLessThanOrEqual(POOL_SIZE + 1);
+  });
+});

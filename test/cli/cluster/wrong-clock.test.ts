@@ -1,0 +1,72 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
+import { divisor, finishedHere, serving } from '../process.js';
+
+describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
+  let place: Awaited<ReturnType<typeof openTestDatabase>>;
+  let folder: string;
+  beforeAll(async () => {
+    place = await openTestDatabase();
+    folder = await mkdtemp(join(tmpdir(), 'divisor-clock-'));
+    await finishedHere(['migrate'], { DATABASE_URL: place.url });
+  });
+  afterAll(async () => {
+    await place?.drop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** The environment of a process whose clock is ahead. */
+  async function ahead(ms: number): Promise<Record<string, string>> {
+    const file = join(folder, `ahead-${ms}.cjs`);
+    await writeFile(file, `const now = Date.now; Date.now = () => now() + ${ms};`);
+    return {
+      DATABASE_URL: place.url,
+      DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
+      NODE_OPTIONS: `--require ${file}`,
+    };
+  }
+
+  test('writes the time of the database, and is reported by health and divisor nodes', async () => {
+    const flags = ['--log-level', 'error', '--drain-ms', '0', '--workers', '1'];
+    const front = await serving(join(folder, 'home'), flags, await ahead(20_000));
+    const before = Date.now();
+    const put = await fetch(`${front.url}/data/watchlists/desk`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'Desk', identifiers: ['A'] }),
+    });
+    const { updated_at: at } = (await put.json()) as { readonly updated_at: string };
+    expect(Date.parse(at)).toBeGreaterThanOrEqual(before - 500);
+    expect(Date.parse(at)).toBeLessThanOrEqual(Date.now() + 500);
+    const { checks } = (await (await fetch(`${front.url}/health`)).json()) as {
+      readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly message: string | null }[];
+    };
+    expect(checks.find(({ name }) => name === 'clock')).toMatchObject({
+      ok: false,
+      message: expect.stringContaining('20.0 s ahead of'),
+    });
+    expect((await fetch(`${front.url}/health/ready`)).status).toBe(200);
+    await expect
+      .poll(async () => {
+        const { out } = await finishedHere(['nodes', '--json'], { DATABASE_URL: place.url });
+        const { clock_offset_ms: offset, lacks } = JSON.parse(out.split('\n')[0]!) as {
+          readonly clock_offset_ms: number;
+          readonly lacks: readonly string[];
+        };
+        return [Math.round(offset / 1000), lacks.includes('clock')];
+      })
+      .toEqual([20, true]);
+    front.child.kill('SIGTERM');
+    await front.ended;
+  });
+
+  test('by more than 30 s is refused at its start', async () => {
+    const words = ['serve', '--home', join(folder, 'other'), '--port', '0', '--workers', '1'];
+    const refused = divisor(words, await ahead(-40_000));
+    expect(await refused.ended).toBe(75);
+    expect(refused.err()).toContain('40.0 s behind the clock of the database (limit 30 s)');
+  });
+});

@@ -1,0 +1,25 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createDeadlines } from '#http/deadlines.js';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance', 'Date'] }));
+afterEach(() => void vi.useRealTimers());
+
+test('work is refused a second after its deadline at the latest, and what ends in time is not', async () => {
+  const { within } = createDeadlines(10);
+  const outcome = (work: Promise<unknown>): Promise<unknown> =>
+    within(work).catch(({ code }: { code: string }) => code);
+  const late = outcome(new Promise(() => {}));
+  let resolve!: (value: number) => void;
+  const inTime = outcome(new Promise<number>((end) => (resolve = end)));
+  await vi.advanceTimersByTimeAsync(9000);
+  const later = outcome(new Promise(() => {}));
+  resolve(1);
+  expect(await inTime).toBe(1);
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(await Promise.race([late, later])).toBe('OVERLOADED');
+  expect(await Promise.race([later, 'waits'])).toBe('waits');
+  await vi.advanceTimersByTimeAsync(9000);
+  expect(await later).toBe('OVERLOADED');
+  expect(vi.getTimerCount()).toBe(0);
+  await expect(within(Promise.reject(new Error('own')))).rejects.toThrow('own');
+});

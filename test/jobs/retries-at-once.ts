@@ -1,0 +1,11 @@
+import { parseRetryPolicies, type RetryPolicies } from '#domain/jobs/retry-policy.js';
+
+/** Policies of a text that is known to be one. */
+export function policies(text: string): RetryPolicies {
+  const read = parseRetryPolicies(text);
+  if (typeof read === 'string') throw new Error(read);
+  return read;
+}
+
+/** No retry waits: three crashes or losses fail a job. */
+export const RETRIES_AT_ONCE = policies('crashes=3,losses=3,backoff=0');

@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { createCircuitBreaker } from '#store/postgres/circuit-breaker.js';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+const never = (): Promise<never> => new Promise<never>(() => {});
+
+function openWorld() {
+  const server = { isAlive: false, probes: 0 };
+  const changes: boolean[] = [];
+  const breaker = createCircuitBreaker({
+    async probe() {
+      server.probes++;
+      return server.isAlive;
+    },
+    onSilence: () => new Refusal('STORE_UNAVAILABLE', 'silent'),
+    onChange: (isOpen) => void changes.push(isOpen),
+  });
+  const outcome = (work: () => Promise<unknown>): Promise<string> =>
+    breaker.run(work).then(String, (thrown: Error) => thrown.message);
+  return { server, changes, breaker, outcome };
+}
+
+test('a silent server is given up after 1.5 s: what waits is refused, and what comes at once', async () => {
+  const { breaker, changes, outcome } = openWorld();
+  const waiting = outcome(never);
+  await pass(1400);
+  expect(breaker.isOpen).toBe(false);
+  await pass(200);
+  expect(await waiting).toBe('silent');
+  expect([breaker.isOpen, changes]).toEqual([true, [true]]);
+  let runs = 0;
+  expect(await outcome(async () => void runs++)).toBe('The database does not answer.');
+  expect(runs).toBe(0);
+});
+
+test('one sign of life, which is asked for twice a second, closes it', async () => {
+  const { server, breaker, changes, outcome } = openWorld();
+  void outcome(never);
+  await pass(4000);
+  expect(breaker.isOpen).toBe(true);
+  expect(server.probes).toBeGreaterThanOrEqual(4);
+  server.isAlive = true;
+  await pass(750);
+  expect([breaker.isOpen, changes]).toEqual([false, [true, false]]);
+  expect(await outcome(async () => 42)).toBe('42');
+});
+
+test('a long statement of a server that lives opens nothing', async () => {
+  const { server, breaker, outcome } = openWorld();
+  server.isAlive = true;
+  let answer!: (value: number) => void;
+  const long = outcome(() => new Promise((resolve) => (answer = resolve)));
+  await pass(20_000);
+  expect(breaker.isOpen).toBe(false);
+  answer(7);
+  expect(await long).toBe('7');
+  const { probes } = server;
+  await pass(20_000);
+  expect(server.probes).toBe(probes); // Nobody waits, nobody asks.
+});
+
+test('answers to others, refusals among them, are signs of life', async () => {
+  const { server, breaker, outcome } = openWorld();
+  void outcome(never);
+  for (let i = 0; i < 20; i++) {
+    await pass(500);
+    await outcome(async () => {
+      if (i % 2 === 0) throw new Error('syntax error');
+    });
+  }
+  expect([breaker.isOpen, server.probes]).toEqual([false, 0]);
+});
+
+test('time in which the process stood still is no silence', async () => {
+  const { breaker, outcome } = openWorld();
+  void outcome(never);
+  vi.setSystemTime(Date.now() + 60_000);
+  await pass(250);
+  expect(breaker.isOpen).toBe(false);
+});

@@ -152,7 +152,7 @@ export interface Amendment {
   readonly reason?: string | undefined;
   /** Rebalances on the first session on or after the date instead of waiting for the next review. */
   readonly rebalance?: boolean | undefined;
-  /** JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, events; arrays are replaced whole. */
+  /** JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, overlay, events, rounding; arrays are replaced whole. */
   readonly changes: Readonly<Record<string, unknown>>;
 }
 
@@ -4922,15 +4922,18 @@ export interface Methodology {
 }
 
 export interface MethodologyTemplateCollection {
+  /** The methodologies that ship with the service. */
   readonly templates: readonly MethodologyTemplateSummary[];
 }
 
 export interface MethodologyTemplateDetail {
   /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
+  /** Title in words. */
   readonly title: string;
   /** The published index that it resembles. */
   readonly style: string;
+  /** The public document that is followed. */
   readonly source: TemplateSource;
   /** Columns, series and universes that it reads beside closes. */
   readonly needs: readonly TemplateNeed[];
@@ -4956,9 +4959,11 @@ export interface MethodologyTemplateLevel {
 export interface MethodologyTemplateSummary {
   /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
+  /** Title in words. */
   readonly title: string;
   /** The published index that it resembles. */
   readonly style: string;
+  /** The public document that is followed. */
   readonly source: TemplateSource;
   /** Columns, series and universes that it reads beside closes. */
   readonly needs: readonly TemplateNeed[];

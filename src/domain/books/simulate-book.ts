@@ -1,6 +1,5 @@
 import { roundDivisor, roundShares } from './book-rounding.js';
 import { roundsAny } from '../documents/dated-rounding.js';
-import { treatmentOn } from '../documents/treatment.js';
 import type { Book, BookInput, PendingNames } from './book.js';
 import { closeSession } from './book-close.js';
 import { findGaps } from './book-gaps.js';
@@ -24,7 +23,6 @@ export function simulateBook(input: BookInput): Book {
   let pending: PendingNames | null = null;
   for (let session = resume ? from + 1 : from; session <= to; session++) {
     const at = session - from;
-    if (input.treatment.amended) state.treatment = treatmentOn(input.treatment, sm.sessions[session]!);
     if (at > 0) driftTo(state, session);
     const targets = state.targetsOn.get(session);
     findGaps(state, session, targets);

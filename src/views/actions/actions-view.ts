@@ -1,7 +1,7 @@
 import { withheldIn } from '#domain/index-mathematics/withholding.js';
 import { priceSessions } from '#domain/documents/stale-sessions.js';
 import type { ActionsView } from '#contract/analytics/actions.js';
-import { datedRunTreatment, runGrowthTerms, runSettingsOn, runTreatment } from '#domain/backtest/run-file/header.js';
+import { datedRunTreatment, runGrowthTerms, runSettingsOn, runTreatment } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import {
   offerChoices,

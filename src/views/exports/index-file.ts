@@ -1,4 +1,4 @@
-import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/header.js';
+import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { adjustedClose, openingFactor, shareFactor } from '#domain/index-mathematics/adjusted-close.js';

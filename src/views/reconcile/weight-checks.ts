@@ -1,7 +1,7 @@
 import { drift } from '#domain/analytics/concentration.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { countChanges } from '../count-changes.js';
-import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/header.js';
+import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
 import { growthStep, openingFactor } from '#domain/index-mathematics/adjusted-close.js';
 import { panelRows } from '../panel-rows.js';
 import { runEffects, type RunEffect } from '../run-effects.js';

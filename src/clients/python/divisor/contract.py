@@ -185,7 +185,7 @@ class AllNodeInput(_AllNodeInput, total=False):
 class _Amendment(t.TypedDict):
     #: The first review on or after this date follows the new text; reviews before it follow the text before.
     effective_from: str
-    #: JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, events; arrays are replaced whole.
+    #: JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, overlay, events, rounding; arrays are replaced whole.
     changes: t.Mapping[str, t.Any]
 
 
@@ -5514,15 +5514,18 @@ class Methodology(t.TypedDict):
 
 
 class MethodologyTemplateCollection(t.TypedDict):
+    #: The methodologies that ship with the service.
     templates: t.Sequence[MethodologyTemplateSummary]
 
 
 class MethodologyTemplateDetail(t.TypedDict):
     #: Its id: 1 to 64 letters, digits, dashes and underscores.
     id: str
+    #: Title in words.
     title: str
     #: The published index that it resembles.
     style: str
+    #: The public document that is followed.
     source: TemplateSource
     #: Columns, series and universes that it reads beside closes.
     needs: t.Sequence[TemplateNeed]
@@ -5548,9 +5551,11 @@ class MethodologyTemplateLevel(t.TypedDict):
 class MethodologyTemplateSummary(t.TypedDict):
     #: Its id: 1 to 64 letters, digits, dashes and underscores.
     id: str
+    #: Title in words.
     title: str
     #: The published index that it resembles.
     style: str
+    #: The public document that is followed.
     source: TemplateSource
     #: Columns, series and universes that it reads beside closes.
     needs: t.Sequence[TemplateNeed]

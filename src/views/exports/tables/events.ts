@@ -3,7 +3,7 @@ import { recordParts } from '#domain/backtest/run-file/record.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { growthStep, openingFactor, type ShareTerms } from '#domain/index-mathematics/adjusted-close.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
-import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/header.js';
+import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
 import { lastAtMost } from '#domain/numbers/search.js';
 import { countChanges } from '../../count-changes.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';

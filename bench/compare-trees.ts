@@ -7,14 +7,14 @@ import { finished, processorTime, settled, startOn, type RunningService } from '
 import { refuse } from './variables.js';
 
 /**
- * Processor time a request of two built trees, side by side: both services run at once, each on a home of its own, and
- * are asked in turns (old, new, new, old), so that other work on the machine meets both. Prints the median of each and
- * of the ratios of the pairs, new / old: below 1 the new tree takes less. Times are those that the scheduler counts for
- * each thread, in nanoseconds.
+ * Processor time a request of two built trees, side by side: both services run at once, each on a separate home, and
+ * receive requests in turns (old, new, new, old), so that other work on the machine affects both. Prints the median of
+ * each and of the ratios of the pairs, new / old: below 1 the new tree needs less. Times are those that the scheduler
+ * counts for each thread, in nanoseconds.
  *
  *     npm run bench:trees -- OLD [--new TREE] [--pairs 7] [--assets 100] [words of the questions]
  *
- * OLD is another checkout with its `dist`; the new one is this one unless given. Jobs are counted from their request to
+ * OLD is another checkout with its `dist`; default for the new one: this checkout. Jobs are counted from their request to
  * their end, one at a time.
  */
 interface Question {
@@ -22,7 +22,7 @@ interface Question {
   /** Requests of one turn: about half a second of processor. */
   readonly requests: number;
   ask(url: string, serial: number): Promise<Response>;
-  /** Requests at once, 8 unless given. */
+  /** Requests at once. Default: 8. */
   readonly atOnce?: number;
 }
 

@@ -7,7 +7,7 @@ import { keyOf, RESULTS, storedTimings, type Timing } from './stored-results.js'
 import { DECLARED, EXIT_USAGE, KEEPS, refuse, unknownVariable, variablesOf } from './variables.js';
 
 /**
- * Runs the benchmarks one after the other, each in a process of its own.
+ * Runs the benchmarks one after the other, each in a separate process.
  *
  *     npm run bench                          all of them
  *     npm run bench -- optimisation tails    those whose path contains each of the words

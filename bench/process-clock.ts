@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** What the clock reads: the times of threads by their ids, and the time of the whole process in coarse ticks. */
+/** Readings of the clock: the times of threads by their ids, and the time of the whole process in coarse ticks. */
 export interface ThreadTimes {
   /** Milliseconds of each thread that lives. */
   threads(): ReadonlyMap<string, number>;

@@ -20,7 +20,7 @@ export interface StoredTiming extends Timing {
   readonly node: string;
 }
 
-/** What was stored last of each timing, over all files of `bench/results`. */
+/** The latest stored value of each timing, over all files of `bench/results`. */
 export function storedTimings(): ReadonlyMap<string, StoredTiming> {
   const found = new Map<string, StoredTiming>();
   for (const file of readdirSync(RESULTS, { encoding: 'utf8' }).toSorted()) {

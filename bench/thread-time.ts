@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * Processor milliseconds of the calling thread so far: what a worker's thread spends, without the threads that compile and
- * collect beside it. Where the system does not tell it, that of the whole process.
+ * Processor milliseconds of the calling thread so far, without the threads that compile and collect. Where the system
+ * does not report it, that of the whole process.
  *
- * What is read of a thread is as of the last tick of the scheduler, 4 ms ago at most. Asking for the time of the process first
- * brings it up to now.
+ * A thread's time is as of the last tick of the scheduler, 4 ms ago at most. Requesting the time of the process first
+ * updates it.
  */
 export function threadMs(): number {
   const whole = processMs();

@@ -4,9 +4,9 @@ import { SPARE_WAIT_MS } from '#market/process/process-pool.js';
 
 /** A variable of the environment that benches read. */
 export interface Declared {
-  /** What it is without the variable, by words of the path of each bench that reads it; '' where it is absent then. */
+  /** Default, by words of the path of each bench that reads it; '' for no value. */
   readonly of: Readonly<Record<string, number | string>>;
-  /** Of a number, 1 unless given. */
+  /** Minimum of a number. Default: 1. */
   readonly least?: number;
   /** A number must be a multiple of it. */
   readonly step?: number;
@@ -63,13 +63,13 @@ export const VARIABLES = {
 
 export type VariableName = keyof typeof VARIABLES;
 
-/** The same with one type for all. */
+/** All variables with one type. */
 export const DECLARED: ReadonlyMap<string, Declared> = new Map(Object.entries(VARIABLES));
 
 /** By which a bench learns of `--json`. */
 export const KEEPS = 'BENCH_KEEPS';
 
-/** Variables that benches give to processes of their own. */
+/** Variables that benches pass to their child processes. */
 export const INNER = ['BARE_BODY', 'BARE_HEADERS', KEEPS];
 
 /** The declared variables of a bench by the path of its file, as `NAME=default`. */
@@ -91,8 +91,8 @@ export function refuse(sentence: string): never {
 }
 
 /**
- * What is wrong with the names of an environment: a variable that begins as those of a bench do and is none of them;
- * undefined where there is no such.
+ * The fault of the names of an environment: an unknown variable with a prefix of bench variables; undefined when there
+ * is none.
  */
 export function unknownVariable(environment: Readonly<Record<string, string | undefined>>): string | undefined {
   const known = [...DECLARED.keys()];
@@ -157,7 +157,7 @@ export function wordFrom(variable: VariableName, known: readonly string[]): stri
   return word;
 }
 
-/** Whether results are to be kept in `bench/results`: `--json`. */
+/** True when results are stored in `bench/results`: `--json`. */
 export function isKept(): boolean {
   return process.env[KEEPS] === 'on';
 }

@@ -2,8 +2,8 @@
 // makes is missing; with nothing changed the build reads the inputs and ends, in about 0.1 s.
 //
 //   node scripts/build.mjs             everything
-//   node scripts/build.mjs --compile   the sources alone: what tests, lint and the inner loop need
-//   node scripts/build.mjs --lint      everything, and the linter beside it on the core that the compiler leaves free
+//   node scripts/build.mjs --compile   only the sources, as tests, lint and the inner loop need
+//   node scripts/build.mjs --lint      everything, and the linter in parallel on the free core
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -46,8 +46,8 @@ const PACKAGES = ['package.json', 'node_modules/.package-lock.json'];
 const TSC = ['node_modules/typescript/bin/tsc', '--checkers', '1'];
 
 /**
- * Steps run beside each other, a step once those named in `after` are done: it reads what they make.
- * inputs: files and folders; outputs: files that must exist; commands: arguments of node, one process each.
+ * Steps run in parallel, a step after those named in `after`, whose outputs it reads. inputs: files and folders;
+ * outputs: files that must exist; commands: arguments of node, one process each.
  */
 const STEPS = {
   sources: {
@@ -96,12 +96,12 @@ const STEPS = {
 };
 
 /**
- * What a service does without: it loads its modules one by one, compiles them itself, renders the documentation by itself, and
- * says of a console that it has not been built.
+ * Optional products for a service: without them it loads its modules one by one, compiles them itself, renders the
+ * documentation itself, and reports that the console has not been built.
  */
 const BEYOND_COMPILING = ['bundle', 'documentation', 'codeCache', 'console'];
 
-/** Steps whose product a service takes only when it is newer than what was compiled, and the file that tells. */
+/** Steps whose product a service uses only when it is newer than the compiled files, and the file that proves it. */
 const DATED = { bundle: BUNDLE, documentation: DOCUMENTATION };
 
 /** The linter of `npm run lint`, by the npm that runs this. */
@@ -114,7 +114,7 @@ const COMMANDS_MAX = availableParallelism();
  * @param compileOnly leaves out what a service can do without
  * @param lint has the linter look at the sources meanwhile
  * @returns the names of the steps that ran
- * @throws BuildFailure when a command fails, once those beside it have ended; the steps that ended well stay done
+ * @throws BuildFailure when a command fails, after parallel ones have ended; completed steps stay completed
  */
 export async function build({ compileOnly = false, lint = false } = {}) {
   const stamps = readStamps();
@@ -143,7 +143,7 @@ export async function build({ compileOnly = false, lint = false } = {}) {
   return ran;
 }
 
-/** Writes what the program was built from, when that has changed. */
+/** Writes the identity of the sources, when it has changed. */
 function noteBuild() {
   const commit = commitOfSources();
   const noted = existsSync(at(BUILD_NOTE)) ? JSON.parse(readFileSync(at(BUILD_NOTE), 'utf8')) : undefined;
@@ -158,7 +158,9 @@ function commitOfSources() {
   return status === 0 && existsSync(at('.git')) ? stdout.trim() : null;
 }
 
-/** Has at most so many tasks under way, begun in the order in which they came; once one has failed no other begins. */
+/**
+ * Limits the number of running tasks, which begin in the order of their submission; after a failure no other begins.
+ */
 function turns(max) {
   const waiting = [];
   let underWay = 0;
@@ -220,7 +222,10 @@ function contentReader() {
   };
 }
 
-/** The files at a path, in one order on every machine: itself, those of a folder, or none; those of the console by its own paths alone. */
+/**
+ * The files at a path, in one order on every machine: the file itself, those of a folder, or none; those of the console
+ * only by its own paths.
+ */
 function filesOf(path) {
   if (!existsSync(at(path))) return [];
   if (!statSync(at(path)).isDirectory()) return [path];
@@ -231,13 +236,13 @@ function filesOf(path) {
 
 const isCompiled = (file) => /\.c?ts$/.test(file) && !file.endsWith('.d.ts') && !file.startsWith('kernels/wasm/');
 
-/** The compiler does not look whether what it wrote is still there. */
+/** The compiler does not check that its outputs still exist. */
 function missesOutput() {
   const sources = COMPILED.flatMap(filesOf).filter(isCompiled);
   return !sources.every((file) => existsSync(at(`dist/${file.replace(/\.(c?)ts$/, '.$1js')}`)));
 }
 
-/** What was compiled from a file that is gone would still be imported, and run as a test. */
+/** Outputs of deleted files would still be imported, and run as tests. */
 function removeStaleOutputs() {
   const outputs = COMPILED.flatMap((folder) => filesOf(`dist/${folder}`)).filter(
     (file) => !file.startsWith('dist/kernels/wasm/'),

@@ -18,7 +18,7 @@ const ENTRIES = {
   tasks: 'dist/workers/tasks.js',
 };
 
-/** Native, or with files of their own that they look for beside themselves. */
+/** Native modules, or modules that load files from their own folder. */
 const APART = [
   '@duckdb/node-bindings',
   '@tensorflow/',
@@ -33,8 +33,9 @@ const APART = [
 ];
 
 /**
- * A module finds its files and the doors of threads where it was compiled to, wherever its code lies. What it requires is put
- * beside it like what it imports: DuckDB has some hundred modules of CommonJS, which take twice as long one by one.
+ * A module finds its files and the entry points of threads where it was compiled to, wherever its code is bundled.
+ * Required modules are bundled as imported ones: DuckDB has some hundred modules of CommonJS, which take twice as long
+ * one by one.
  */
 const ownPlaces = {
   name: 'own-places',
@@ -50,7 +51,7 @@ const ownPlaces = {
 
 const isApart = (id) => APART.some((name) => id === name || id.startsWith(name.endsWith('/') ? name : `${name}/`));
 
-/** What a script would require at its top, whether it needs that or not, is required by the modules that import it. */
+/** The unconditional requires of a script move to the modules that import it. */
 const WHEN_NEEDED = '\0when-needed:';
 const whenNeeded = {
   name: 'when-needed',
@@ -81,7 +82,7 @@ const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds
 await writeFile(join(OUT, 'LICENSES.txt'), licencesOf(modules));
 await writeFile(join(OUT, 'built.json'), `${JSON.stringify(Object.keys(ENTRIES))}\n`);
 
-/** The same program: a script of ASCII takes a byte a character in memory, and is read without decoding. */
+/** Rewrites the program in ASCII: such a script takes a byte a character in memory, and is read without decoding. */
 function inAscii(code) {
   return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -36,7 +36,7 @@ stdout.write = write;
 setFlagsFromString('--flush-bytecode');
 setFlagsFromString('--heap-growing-percent=0');
 writeFileSync(CODE_CACHE, script.createCachedData());
-// A process of its own, as every start is, has none of the flags that this one may have got.
+// A separate process, as every start is, has none of the flags of this one.
 const module = JSON.stringify(new URL('../dist/src/code-cache.js', import.meta.url).href);
 const look = `const { CODE_CACHE, readScript } = await import(${module});
 process.exitCode = readScript(process.getBuiltinModule('node:fs').readFileSync(CODE_CACHE)).cachedDataRejected ? 1 : 0;`;

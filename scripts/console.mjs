@@ -30,7 +30,7 @@ const config = {
   },
 };
 
-/** A service without keys takes writes of its own origin only: the pages of this server are its own. */
+/** A service without keys accepts only same-origin writes: the pages of this server have its origin. */
 const asOwnPage = (proxy) =>
   proxy.on('proxyReq', (request) => request.getHeader('origin') !== undefined && request.setHeader('origin', SERVICE));
 
@@ -52,7 +52,7 @@ if (process.argv.includes('--watch')) {
   compress();
 }
 
-/** What the assets are made of besides this project, with its licences. */
+/** The dependencies in the assets, with their licences. */
 function writeLicences() {
   const packages = ['preact', '@preact/signals', '@preact/signals-core', 'uplot', '@fontsource-variable/inter'];
   const texts = packages.map((name) => {

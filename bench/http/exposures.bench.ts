@@ -3,28 +3,28 @@ import { finished, processorTime, settled, startService } from './service.js';
 import { median } from '#domain/numbers/order-statistics.js';
 
 /**
- * Exposures of a run of 500 names over 20 years at the service, each asked for a window of its own so that no answer is
- * one that is kept: groups alone, then two datapoints with percentiles, then those beside the benchmark of the run, as JSON
- * and as Arrow, and beside another index, then five datapoints that idle threads make ready of the latest run alone, and what they do
- * not make ready. Processor time of the whole service, its serialisation included, and time by the
- * clock, which other work on the machine adds to. Three figures of each:
+ * Exposures of a run of 500 securities over 20 years at the service, each for a different window so that no response is
+ * cached: groups only, then two datapoints with percentiles, then these against the benchmark of the run, as JSON and as
+ * Arrow, and against another index, then five datapoints that idle threads precompute only for the latest run, and
+ * figures that they do not precompute. Processor time of the whole service, including serialisation, and time by the
+ * clock, which other work on the machine increases. Three figures of each:
  *
- * - later questions, whose figures the thread has worked out before: limit 50 ms by the clock in the median;
- * - the first question about a run, by a thread that was idle before: it has made ready what it could;
- * - the first question after a start, before anything has warmed up: the code is compiled and the market opened for it.
+ * - later requests, whose figures the thread has computed before: limit 50 ms by the clock in the median;
+ * - the first request for a run, to a thread that was idle before: it has precomputed figures;
+ * - the first request after a start, before any warm-up: it includes compilation and opening the market.
  *
- * At last what the idle threads spend on a run that was stored anew, so that nothing is got for nothing.
+ * Last, the processor time of idle threads for a newly stored run: the cost of precomputing.
  */
 const LIMIT_MS = 50;
 const ROUNDS = 9;
 const KINDS = [
   ['groups', 'by=SECTOR'],
   ['groups and two datapoints', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD'],
-  ['the same beside its benchmark', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD&benchmark=EQUAL'],
+  ['the same against its benchmark', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD&benchmark=EQUAL'],
   ['the same as Arrow', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD&benchmark=EQUAL&format=arrow&table=fields'],
-  ['the same beside another index', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD&benchmark=MONTHLY'],
+  ['the same against another index', 'by=SECTOR&fields=MARKET_CAP,DIVIDEND_YIELD&benchmark=MONTHLY'],
   ['the other datapoints', 'by=SECTOR&fields=VALUE_TRADED,RETURN,MOMENTUM,VOLATILITY,BETA'],
-  ['groups and a benchmark not made ready', 'by=COUNTRY&fields=VALUE_TRADED,AGE&benchmark=EQUAL'],
+  ['groups and a benchmark not precomputed', 'by=COUNTRY&fields=VALUE_TRADED,AGE&benchmark=EQUAL'],
 ] as const;
 let service = await startService();
 try {

@@ -13,9 +13,9 @@ import { byPeer, byService, send, type SharedMarket, type Work } from './peers/w
 import { WORKS } from './peers/works.js';
 
 /**
- * The same work in the running service and by numpy, pandas and cvxopt, in turns: submitted to finished, all threads counted.
- * The answers are compared before the times; a work whose answers differ fails the run. The service also writes and
- * hashes what it makes, answers by HTTP and keeps the job; the peer computes the same numbers in memory.
+ * Equal work in the running service and by numpy, pandas and cvxopt, in turns: from submission to completion, all
+ * threads counted. The answers are compared before the times; different answers fail the run. The service also writes
+ * and hashes its results, answers by HTTP and stores the job; the peer computes the same numbers in memory.
  */
 const SIZE = { names: 500, sessions: 5033 };
 
@@ -73,7 +73,8 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
   const theirs: Done[] = [];
   for (let pair = -work.untimed; pair < work.pairs; pair++) {
     const varied = { ...request, ...(await work.vary?.(service, market, pair)) };
-    // What does not vary comes out the same each time: its answer, which may be large, is read around the timed turns.
+    // Work without variation has the same result each time: its answer, which may be large, is read outside the timed
+    // turns.
     const isRead = pair < 0 || pair === work.pairs - 1 || work.vary !== undefined;
     const turns = [async () => byService(work, service, isRead), async () => byPeer(peer, market, varied)] as const;
     const [a, b] = pair % 2 === 0 ? [await turns[0](), await turns[1]()] : (await inTurn(turns)).toReversed();
@@ -102,7 +103,9 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
   }
 }
 
-/** The limit of a ratio, and the goals of processor and clock, which hold on free cores; what is above its own is told as over. */
+/**
+ * The limit of a ratio, and the goals of processor and clock, which hold on free cores; exceeded limits are reported.
+ */
 function verdict({ limit, goal }: Work, ratio: number, done: readonly Done[]): string {
   const held = (most: number, value: number): string => `${most}${value > most ? ' over' : ''}`;
   return [

@@ -7,11 +7,11 @@ import { finished, startService, type RunningService } from './service.js';
 import { send } from './peers/work.js';
 
 /**
- * Requests of one pool of connections: how many are answered a second, and processor time of the event loop for each, in
- * turns with bare node:http, which answers the same body, once with the same headers and once with those of its type and
- * length alone; and the latency of 5,000 a second while both workers are busy. Goals, of what bare node answers with the same
- * headers: 1 in 1.22 for /health/live and in 1.94 for /indices (40,000 and 25,000 a second where it answers
- * 48,600); p99 10 ms. The client, which reads all headers, may bound a rate: then the event loop tells more.
+ * Requests over one pool of connections: responses per second, and processor time of the event loop for each, in turns
+ * with bare node:http, which returns the same body, once with the same headers and once only with those of its type and
+ * length; and the latency of 5,000 a second while both workers are busy. Goals, relative to bare node with the same
+ * headers: 1 in 1.22 for /health/live and in 1.94 for /indices (40,000 and 25,000 a second where it answers 48,600);
+ * p99 10 ms. The client, which reads all headers, may limit a rate: then the event loop is the better measure.
  */
 const PATHS = { '/health/live': 1.22, '/indices': 1.94 } as const;
 const CONNECTIONS = 20;
@@ -128,7 +128,7 @@ async function loadWhileBusy(service: RunningService): Promise<void> {
   console.log(`/health/live at ${RATE} a second, both workers busy: p50 ${p50} ms, p99 ${p99} ms, goal 10`);
 }
 
-/** Loads an address from a process of its own, so that client and server do not share a thread. */
+/** Loads an address from a separate process, so that client and server do not share a thread. */
 async function load(
   url: string,
   { seconds, rate }: { readonly seconds: number; readonly rate?: number },

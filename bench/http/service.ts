@@ -16,7 +16,7 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/** The whole service in a process of its own, on a home of its own. */
+/** The whole service in a separate process, on a separate home. */
 export async function startService(args: readonly string[] = []): Promise<RunningService> {
   return startOn(await mkdtemp(join(tmpdir(), 'bench-')), args);
 }
@@ -46,7 +46,7 @@ process.once('exit', () => {
   }
 });
 
-/** On a home of its own. */
+/** Starts it on a separate home. */
 export async function startOn(
   home: string,
   args: readonly string[],

@@ -10,9 +10,9 @@ import { textFrom } from '../variables.js';
 import { startOn } from './service.js';
 
 /**
- * What one key takes from another: times of a key that inspects a small file while another one inspects a Parquet file of
- * 10 KB that holds one text of 300 MB, four at a time; and of a key that reads and writes while another one asks for 1,000
- * streams. Clients of the two have addresses of their own. `STARVED_CHECKOUT` names the built checkout of another version.
+ * Effect of one key on another: times of a key that inspects a small file while another one inspects a Parquet file of
+ * 10 KB with one text of 300 MB, four at a time; and of a key that reads and writes while another one requests 1,000
+ * streams. Clients of the two have separate addresses. `STARVED_CHECKOUT` names the built checkout of another version.
  */
 const BOMB_CHARACTERS = 300_000_000;
 const BOMBS_AT_ONCE = 4;
@@ -121,7 +121,7 @@ async function inspectBesideBombs(): Promise<void> {
   clients.greedy.agent = new Agent({ keepAlive: true });
   await Promise.all(attacks);
   console.log(`inspections of another key, alone: ${spread(alone)}`);
-  console.log(`beside ${BOMBS_AT_ONCE} bombs at a time: ${spread(beside)} (${beside.length} of ${INSPECTIONS})`);
+  console.log(`with ${BOMBS_AT_ONCE} bombs at a time: ${spread(beside)} (${beside.length} of ${INSPECTIONS})`);
   console.log(`  bombs: ${bombs.slice(0, 6).join(', ') || 'none was answered'}`);
   console.log(`  largest process: ${watch.stop()} MiB`);
 }
@@ -167,7 +167,7 @@ async function askBesideStreams(): Promise<void> {
   const count = (status: number) => opened.filter((stream) => stream.status === status).length;
   const statuses = [...new Set(opened.map(({ status }) => status))].map((status) => `${status}: ${count(status)}`);
   console.log(`streams of one key by status (0: no connection): ${statuses.join(', ')}`);
-  console.log(`beside them: ${spread(await load(REQUESTS))}`);
+  console.log(`with them: ${spread(await load(REQUESTS))}`);
   const own = await openStream(clients.modest);
   console.log(`  a stream of the other key: ${own.status}`);
   for (const { asked } of [...opened, own]) asked.destroy();
@@ -184,7 +184,7 @@ function openStream(client: Client): Promise<{ readonly status: number; readonly
   });
 }
 
-/** Milliseconds of so many requests on some connections, one in four a write. */
+/** Milliseconds of a number of requests on several connections, one in four a write. */
 async function load(requests: number): Promise<number[]> {
   const times: number[] = [];
   let left = requests;

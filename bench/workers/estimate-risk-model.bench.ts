@@ -12,10 +12,11 @@ import { median } from '#domain/numbers/order-statistics.js';
 import { folderFrom } from '../variables.js';
 
 /**
- * The whole task of a risk model as a worker runs it: sessions and returns of the names out of a store of 1.2 times as many, product,
- * shrinkage, eigenvalues, packing, hash. Processor time of the task on a warm thread, and the memory it added beyond the store.
- * With BENCH_PEERS two sizes stand beside numpy, in turns, diagnostics compared: the whole task, which also packs, writes and hashes.
- * Goals of the task: 500 names x 2,520 returns within 120 ms; 3,000 x 756 within 4 s and 2.2 matrices of memory. `http/peers` has those of the job.
+ * The whole task of a risk model as a worker runs it: sessions and returns of the securities from a store of 1.2 times
+ * as many, product, shrinkage, eigenvalues, packing, hash. Processor time of the task on a warm thread, and the memory
+ * it added to the store. With BENCH_PEERS two sizes are compared with numpy, in turns, including diagnostics: the whole
+ * task, which also packs, writes and hashes. Goals of the task: 500 securities x 2,520 returns within 120 ms; 3,000 x
+ * 756 within 4 s and 2.2 matrices of memory. `http/peers` has those of the job.
  */
 const PAIRS = 5;
 /** Diagnostics and those of numpy, relative. */
@@ -53,7 +54,7 @@ rmSync(folder, { recursive: true });
 interface Estimated {
   /** Milliseconds of all threads. */
   readonly processor: number;
-  /** What the peer answers, too: average correlation, condition number, smallest eigenvalue. */
+  /** Results of the peer: average correlation, condition number, smallest eigenvalue. */
   readonly answer: readonly number[];
 }
 
@@ -84,7 +85,7 @@ async function compare(
   assets: number,
   task: () => Promise<Estimated>,
 ): Promise<void> {
-  // The peer reads a panel of shares, too, and makes nothing of it.
+  // The peer also reads a panel of shares, without using it.
   const fields = new Map([...market.fields, ['SHARES_OUTSTANDING', market.fields.get('CLOSE')!]]);
   const size = writePanels(folder, { ...market, fields });
   const request = { work: 'risk_model', folder, ...size, names_used: assets, from: 0, to: size.sessions - 1 };

@@ -8,10 +8,10 @@ import { SWEEP_DOCUMENT, sweepGrid } from './sweep-case.js';
 import { numberFrom } from '../variables.js';
 
 /**
- * A sweep as a client asks for it, from the request to the ranked table: 500 names, ten years, quarterly, total return, costs.
- * Every variant has a definition of its own. Beside the clock the CPU time of the whole process, because variants wait
- * for processors that others use, and the growth of its memory.
- * Goal: 1,000 variants <= 5 s on two workers, <= 1 GiB. SWEEP_VARIANTS makes it smaller: 20 at least, a multiple of it.
+ * A sweep as a client requests it, from the request to the ranked table: 500 securities, ten years, quarterly, total
+ * return, costs. Every variant has a separate definition. It reports the time by the clock, the CPU time of the whole
+ * process, because variants wait for processors that others use, and the growth of its memory. Goal: 1,000 variants <=
+ * 5 s on two workers, <= 1 GiB. SWEEP_VARIANTS makes it smaller: 20 at least, a multiple of it.
  */
 const VARIANTS = numberFrom('SWEEP_VARIANTS');
 const WORKERS = 2;

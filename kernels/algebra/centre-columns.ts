@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 
-/** What the rows of a panel count for. */
+/** The weights of the rows of a panel. */
 export interface RowWeights {
   /** [rows] summing to 1, of the means; undefined for equal ones. */
   readonly weights: Float64Array | undefined;
@@ -19,8 +19,8 @@ export interface RowWeights {
  * @returns        Nothing; `x` is centred and scaled.
  * @throws         KernelFault on a shape mismatch.
  * @cost           Two passes over the panel.
- * @source         Definition. Each column is summed first row to last, whatever stands beside it: every engine gives
- *   the same bits.
+ * @source         Definition. Each column is summed first row to last, independent of its neighbours: every engine
+ *                 gives the same bits.
  */
 export function centreColumns(x: Float64Array, rows: RowWeights, means: Float64Array, squares: Float64Array): void {
   const columns = means.length;

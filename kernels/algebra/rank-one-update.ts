@@ -11,7 +11,7 @@ export interface RankOneUpdate {
 /**
  * Decays a symmetric matrix and adds an outer product, upper triangle only.
  *
- * @param out     [n x n] row-major; what lies below the diagonal is neither read nor written.
+ * @param out     [n x n] row-major; the part below the diagonal is neither read nor written.
  * @param x       [n].
  * @param update  Factors on both.
  * @returns       Nothing; the upper triangle of `out` is updated.

@@ -14,7 +14,7 @@ export interface ColumnSelection {
  * Copies columns of a panel into a narrower one.
  *
  * @param x          [rows x width] row-major.
- * @param selection  Columns wanted, and what they are less of.
+ * @param selection  Columns to select, and values to subtract from them.
  * @param out        [rows x columns] row-major, overwritten.
  * @returns          Nothing; `out` holds the columns.
  * @throws           KernelFault on a shape mismatch or a column outside the panel.

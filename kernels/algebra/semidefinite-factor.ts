@@ -17,7 +17,7 @@ export interface SemidefiniteFactor {
  *
  * @param a  [n x n] row-major; the lower triangle is read.
  * @param n  Order, at least 0.
- * @returns  The factor, on memory of its own.
+ * @returns  The factor, in its own memory.
  * @throws   KernelFault on a shape mismatch.
  * @cost     n^3 / 6 multiply-adds.
  * @source   Golub & Van Loan (2013), Matrix Computations, 4th ed., section 4.2.8, without pivoting.

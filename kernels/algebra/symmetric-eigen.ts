@@ -3,7 +3,7 @@ import { assert } from '../assert.js';
 /** Rotations one eigenvalue may take; EISPACK allows 30, and more than a handful is already unheard of. */
 const SWEEPS_MAX = 60;
 
-/** Off-diagonal entries below this are zero beside a matrix scaled to 1, even between zero diagonals. */
+/** Off-diagonal entries below this are zero relative to a matrix scaled to 1, even between zero diagonals. */
 const NEGLIGIBLE = 2 ** -900;
 
 /**
@@ -56,7 +56,7 @@ export function largestEigen(a: Float64Array, n: number, values: Float64Array, v
   return largestOf(symmetricEigen, a, n, values, vectors);
 }
 
-/** The same of what another `symmetricEigen` gives. */
+/** Largest entries of the result of another `symmetricEigen`. */
 export function largestOf(
   solve: typeof symmetricEigen,
   a: Float64Array,
@@ -239,7 +239,9 @@ function implicitQl(diagonal: Float64Array, off: Float64Array, n: number, vector
   return true;
 }
 
-/** The first position at or after l whose off-diagonal entry is zero to working precision beside its neighbours. */
+/**
+ * The first position at or after l whose off-diagonal entry is zero to working precision relative to its neighbours.
+ */
 function firstNegligible(diagonal: Float64Array, off: Float64Array, n: number, l: number): number {
   let m = l;
   while (

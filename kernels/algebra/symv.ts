@@ -3,7 +3,7 @@ import { assert } from '../assert.js';
 /**
  * Symmetric matrix times vector, y = A x, reading the upper triangle only.
  *
- * @param a    [n x n] row-major; what lies below the diagonal is not read.
+ * @param a    [n x n] row-major; the part below the diagonal is not read.
  * @param x    [n].
  * @param out  [n], overwritten; must not overlap `x`.
  * @returns    Nothing; the result is in `out`.

@@ -21,13 +21,16 @@ const LINE_BYTES = 64;
  */
 export interface Arena {
   readonly memory: WebAssembly.Memory;
-  /** Address of so many bytes, valid until a release to an earlier mark. @throws RangeError past the maximum */
+  /**
+   * Reserves bytes and returns their address, valid until a release to an earlier mark. @throws RangeError past the
+   * maximum
+   */
   reserve(bytes: number): number;
   mark(): number;
   release(mark: number): void;
   /** A float64 array on the arena. */
   view(address: number, length: number): Float64Array;
-  /** Address of an array that lies on the arena, undefined for any other. */
+  /** Address of an array on the arena, undefined for any other. */
   addressOf(array: Float64Array | Int32Array): number | undefined;
   /** Bytes the arena has grown to. */
   bytes(): number;

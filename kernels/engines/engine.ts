@@ -18,7 +18,7 @@ export type EngineName = (typeof ENGINE_NAMES)[number];
  */
 export interface Engine {
   readonly name: EngineName;
-  /** What runs, for people: library, version, instruction set. */
+  /** Readable description of the engine: library, version, instruction set. */
   readonly description: string;
   /** Of the covariance product and of path simulation; everything else is float64 on every engine. */
   readonly precision: 'float64' | 'float32';
@@ -28,7 +28,7 @@ export interface Engine {
    * allocation ends; other arrays are accepted everywhere and copied in and out where the engine needs it.
    */
   allocate(length: number): Float64Array;
-  /** The same with whatever was there before: for who overwrites every value. */
+  /** As `allocate`, without zeros: for callers that overwrite every value. */
   room(length: number): Float64Array;
   /** Runs `work` and then gives back what it allocated. Nothing allocated inside may be used afterwards. */
   scope<T>(work: () => T): T;

@@ -36,8 +36,8 @@ const TABLE_AT = WINDOW_AT + WINDOW_BYTES + PAGE_BYTES;
 export type Drain = (text: Uint8Array) => void;
 
 /**
- * Writes text and numbers as bytes into a window of its own memory, which is drained whenever it is full.
- * Numbers have the shortest form that reads back to the same double, in the notation of ECMAScript; -0 is written 0.
+ * Writes text and numbers as bytes to a window of its memory, which is drained whenever it is full. Numbers have the
+ * shortest form that reads back to the same double, in the notation of ECMAScript; -0 is written 0.
  */
 export interface NumberText {
   /** Writes bytes that are text already. */
@@ -83,7 +83,7 @@ export function createNumberText(): NumberText {
     at = WINDOW_AT;
   }
 
-  /** Drains whole words: what is put behind them in shared memory is copied by words too, not byte by byte. */
+  /** Drains whole words: data written after them in shared memory is then copied by words too, not byte by byte. */
   function drainWords(): void {
     const border = at - (at % WORD_BYTES);
     if (border > WINDOW_AT) drain(all.subarray(WINDOW_AT, border));

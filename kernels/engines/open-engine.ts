@@ -4,20 +4,20 @@ import { referenceEngine } from './reference.js';
 import { tensorflowEngine } from './tensorflow.js';
 import { relaxedWasmEngine, wasmEngine } from './wasm.js';
 
-/** What the setting `numerics` may say; `auto` takes OpenBLAS where there is one, else `wasm`. */
+/** Values of the setting `numerics`; `auto` uses OpenBLAS where it is installed, else `wasm`. */
 export type EngineSetting = EngineName | 'auto';
 
 /** The engine that runs, and why others do not. */
 export interface EngineChoice {
   readonly engine: Engine;
   /**
-   * What computes all that no result may tell to be less than float64, levels and weights before all: `engine` itself
-   * unless its products are float32.
+   * The engine for results that must have float64 precision, such as levels and weights: `engine` itself unless its
+   * products are float32.
    */
   readonly exact: Engine;
   /** Engines that were wished for and refused, in the order in which they were tried. */
   readonly refused: readonly { readonly name: EngineName; readonly why: string }[];
-  /** Whether the engine is the one the setting names; always so for `auto`. */
+  /** True when the engine is the one that the setting names; always for `auto`. */
   readonly asAsked: boolean;
 }
 
@@ -32,8 +32,8 @@ const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
 };
 
 /**
- * Opens the engine of a setting, or the best that works in its stead. `threads` tells how many a large problem may
- * have: see `wasmEngine`.
+ * Opens the engine of a setting, or the best available one instead. `threads` returns the number of threads that a
+ * large problem may use: see `wasmEngine`.
  */
 export async function openEngine(setting: EngineSetting, threads: () => number = () => 1): Promise<EngineChoice> {
   const refused: { name: EngineName; why: string }[] = [];
@@ -54,7 +54,7 @@ export function describeChoice({ engine, refused }: EngineChoice): string {
   return [running, ...refused.map(({ name, why }) => `Not ${name}: ${why}.`)].join(' ');
 }
 
-/** An engine, and what stands in where it is float32. */
+/** An engine, and its replacement where it is float32. */
 interface Opened {
   readonly engine: Engine;
   readonly exact?: Engine;
@@ -71,7 +71,7 @@ const OPEN: Readonly<Record<EngineName, (threads: () => number) => Promise<Opene
   reference: async () => ({ engine: referenceEngine }),
 };
 
-/** What serves beside a foreign library; where WebAssembly SIMD is missing, the plain definitions do. */
+/** Complements a foreign library; the plain definitions do where WebAssembly SIMD is missing. */
 function wasmOrPlain(threads: () => number): Engine {
   try {
     return wasmEngine({ threads });

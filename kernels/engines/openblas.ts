@@ -24,7 +24,7 @@ const LOWER = 122;
 const NON_UNIT = 131;
 const LEFT = 141;
 
-/** What is called, in the C and Fortran conventions; hidden lengths of character arguments come last. */
+/** The called routines, in the C and Fortran conventions; hidden lengths of character arguments come last. */
 interface Routines {
   readonly dsyrk: (
     order: number,
@@ -120,7 +120,7 @@ type Library = import('koffi').LibraryHandle;
  * The engine of the system's BLAS and LAPACK, called in place through koffi, one thread a process. It serves the
  * products, factorisations and eigenvalues; passes bound by memory stay with `base`.
  *
- * @param base  Engine that allocates, and does what a BLAS has no routine for.
+ * @param base  Engine that allocates, and computes everything for which a BLAS has no routine.
  * @throws      Error saying why there is none: koffi not installed, no library, or a failed self-test.
  */
 export async function openblasEngine(base: Engine = referenceEngine): Promise<Engine> {

@@ -20,7 +20,7 @@ import { pairwiseSum } from '../sums/pairwise-sum.js';
 import { weightedPercentiles } from '../sums/weighted-percentiles.js';
 import type { Engine } from './engine.js';
 
-/** The plain definitions as an engine: what the others are tested against, and what runs where there is no SIMD. */
+/** The plain definitions as an engine: the reference for tests of the others, and the engine where there is no SIMD. */
 export const referenceEngine: Engine = {
   name: 'reference',
   description: 'plain TypeScript',

@@ -36,7 +36,7 @@ export function selfTest(engine: Engine): void {
 }
 
 /**
- * The product alone, to the engine's precision: for one that leaves everything else to another.
+ * Tests the product only, to the engine's precision: for an engine that delegates everything else.
  * @returns the product by the definition, [ORDER x ORDER]
  * @throws Error when it disagrees
  */

@@ -27,7 +27,7 @@ const ENCODER = new TextEncoder();
 export type ColumnKind = 'number' | 'count' | 'text';
 const KINDS: Readonly<Record<ColumnKind, number>> = { number: 0, count: 1, text: 2 };
 
-/** What stands around the cells of a row, and for one without a value; places of `token`. */
+/** The text around the cells of a row, and for a missing value; positions of `token`. */
 export interface RowMarks {
   readonly start: number;
   readonly separator: number;
@@ -37,9 +37,9 @@ export interface RowMarks {
 
 /** Writes columns as rows of text. The caller fills the slots of up to CHUNK_ROWS rows, then writes them. */
 export interface TableText {
-  /** Slot of a column of numbers, NaN for none. */
+  /** Slot of a column of numbers, NaN for a missing one. */
   numbers(column: number): Float64Array;
-  /** Slot of a column of counts, -2^31 for none, or of places of texts. */
+  /** Slot of a column of counts, -2^31 for a missing one, or of positions of texts. */
   integers(column: number): Int32Array;
   /** Place of a text until texts are dropped; -1 where there is no room for it. */
   token(text: string): number;

@@ -17,7 +17,7 @@ while (state !== STATE.gone) {
   }
 }
 
-/** Ready for a call, unless it was sent home meanwhile. @returns what it is to do now */
+/** Waits for a call, unless the team dismissed the thread. @returns the next command */
 function rest(from: number): number {
   Atomics.compareExchange(cells, CELL.state, from, STATE.ready);
   Atomics.notify(cells, CELL.state);

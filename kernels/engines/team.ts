@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import type { Arena } from './arena.js';
 import type { KernelExports } from './wasm-exports.js';
 
-/** What a follower needs to know: the memory, the compiled kernels, and where it is told what to do. */
+/** The start data of a follower: the memory, the compiled kernels, and the address of its commands. */
 export interface FollowerPlace {
   readonly memory: WebAssembly.Memory;
   readonly module: WebAssembly.Module;
@@ -15,7 +15,10 @@ export interface FollowerPlace {
 /** Words of the cells. */
 export const CELL = { state: 0, board: 1, scratch: 2 } as const;
 
-/** What a follower does. Only the leader makes `ready` to `chosen` and that to `called`; only the follower says `ready`. */
+/**
+ * States of a follower. Only the leader changes `ready` to `chosen` and `chosen` to `called`; only the follower sets
+ * `ready`.
+ */
 export const STATE = { starting: 0, ready: 1, chosen: 2, called: 3, gone: 4 } as const;
 
 /** A follower goes when it was not called for so long: a row of jobs has it all the time. */
@@ -45,11 +48,11 @@ export interface TeamOf {
  */
 export interface Team {
   /**
-   * Runs a large kernel with so many threads, this one among them. If not all of them come it runs alone.
+   * Runs a large kernel with `count` threads, including this one. If some of them are missing it runs on this thread.
    * @cost 20 to 40 ms to start each that is not there, 10 MB
    */
   gather<T>(count: number, work: () => T): T;
-  /** The same of a smaller one with those that are there, which nobody waits for; they are started when it is asked often. */
+  /** Runs a smaller kernel with the threads that are ready, without waiting; frequent calls start more. */
   present<T>(count: number, work: () => T): T;
 }
 

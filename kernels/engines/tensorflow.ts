@@ -29,7 +29,7 @@ interface Tensor {
 /** Paths compounded in one call: a few MB of factors. */
 const PATHS_TOGETHER = 2_048;
 
-/** Packages that bring TensorFlow, the native one first, and what must be loaded beside the second. */
+/** Packages that provide TensorFlow, the native one first, and the package that must be loaded with the second. */
 const NATIVE = '@tensorflow/tfjs-node';
 const CORE = '@tensorflow/tfjs-core';
 const WASM = '@tensorflow/tfjs-backend-wasm';

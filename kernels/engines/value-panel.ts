@@ -16,11 +16,11 @@ const PANEL_BYTES_MAX = 2 ** 30;
 /** Sessions whose values are asked for at once. */
 export const SESSIONS_AT_ONCE = 4;
 
-/** Sums over the rows of a panel, which lies in their memory. The bits are those of `holdingValue`. */
+/** Sums over the rows of a panel in its own memory. The bits are those of `holdingValue`. */
 export interface ValuePanel {
   /** Takes over a holding, in place of the one before. */
   load(holding: Holding, loaded: LoadedHolding): void;
-  /** Whether that is the one loaded last. */
+  /** True when that holding was loaded last. */
   has(owner: object, version: number): boolean;
   /** Changes the units at a place of the holding. */
   setUnits(place: number, units: number): void;
@@ -28,9 +28,9 @@ export interface ValuePanel {
   values(row: number, sessions: number, into: Float64Array): void;
 }
 
-/** What a holding is known by. */
+/** The identity of a holding. */
 export interface LoadedHolding {
-  /** Whether its columns are side by side. */
+  /** True when its columns are adjacent. */
   readonly isRun: boolean;
   /** Whose it is, and which of theirs. */
   readonly owner: object;

@@ -1,6 +1,6 @@
 /**
- * What `kernels/wasm/index.ts` exports, addresses and sizes as numbers. The `*Scratch` functions tell how many bytes of
- * workspace a kernel wants.
+ * The exports of `kernels/wasm/index.ts`, addresses and sizes as numbers. The `*Scratch` functions return the number of
+ * bytes of workspace that a kernel needs.
  */
 export interface KernelExports {
   /** Tile rows of X'X, which threads may share among them; the first is the longest. */

@@ -27,11 +27,11 @@ const SHARED_MIN = 3e7;
 const TEAM_MAX = 4;
 
 export interface WasmEngineOptions {
-  /** Memory to work on; a new one unless given. */
+  /** Memory to work on. Default: a new arena. */
   readonly arena?: Arena;
   /**
-   * Threads that a large problem may have at this moment, the calling one among them; 1 unless given. The bits do not
-   * depend on it.
+   * Number of threads that a large problem may use now, including the calling one. Default: 1. The bits do not depend
+   * on it.
    */
   readonly threads?: () => number;
   /** Order from which an eigenvalue problem is large. */
@@ -56,7 +56,7 @@ export function wasmEngine(options: WasmEngineOptions = {}): Engine {
 }
 
 /**
- * The same kernels on relaxed SIMD, after a self-test: products, factorisations and solves take one rounding for a
+ * The kernels on relaxed SIMD, after a self-test: products, factorisations and solves take one rounding for a
  * product and its sum where the processor fuses them, and two elsewhere, so that their bits are those of the machine.
  *
  * @throws Error when the platform has no relaxed SIMD, or an operation disagrees with its definition
@@ -109,7 +109,7 @@ function relaxedModule(): WebAssembly.Module {
   return new WebAssembly.Module(bytes);
 }
 
-/** Whether -1 + (1 + e) (1 - e) is -e^2, and not the 0 that two roundings leave. */
+/** True when -1 + (1 + e) (1 - e) is -e^2, and not the 0 that two roundings give. */
 function isFused(engine: Engine): boolean {
   const e = 2 ** -30;
   const out = new Float64Array(1);

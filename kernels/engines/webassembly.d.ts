@@ -7,7 +7,7 @@ declare namespace WebAssembly {
   }
   interface Memory {
     readonly buffer: SharedArrayBuffer;
-    /** Grows by so many pages; returns the number there were. */
+    /** Grows by a number of pages; returns the previous number. */
     grow(pages: number): number;
   }
   type Module = object;

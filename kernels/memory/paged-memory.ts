@@ -4,13 +4,16 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemCalls } from './system-calls.js';
 
-/** Memory that a thread may fill, and where what is larger goes. */
+/** Limit of memory for a thread, and the folder for larger arrays. */
 export interface MemoryLimit {
   /** Bytes of the panels of one store. */
   readonly panelBytes: number;
   /** Folder on a disk for paged memory; null where nothing is paged. */
   readonly folder: string | null;
-  /** Whether files of memory from `ALONE_BYTES` on keep their names, for another process to open; whoever asks removes them. */
+  /**
+   * True when files of memory from `ALONE_BYTES` on keep their names, for another process to open; the requester
+   * removes them.
+   */
   readonly keepsNames?: boolean;
   /** Folder in memory for what `handedMemory` gives; absent where there is none. */
   readonly sharedFolder?: string;
@@ -29,7 +32,7 @@ const GIB = 2 ** 30;
 
 const USUAL: MemoryLimit = { panelBytes: Math.min(8 * GIB, totalmem() / 4), folder: null };
 
-/** Of this thread, until it is told another. */
+/** Limit of this thread. */
 let limit = USUAL;
 
 export function memoryLimit(): MemoryLimit {
@@ -44,12 +47,15 @@ export function limitMemory(given: MemoryLimit): () => void {
   };
 }
 
-/** Whether the panels of a store of so many bytes are paged: they are too large for memory, and can be. */
+/**
+ * Returns true when the panels of a store of this size are paged: they are too large for memory, and paging is
+ * available.
+ */
 export function isPaged(storeBytes: number): boolean {
   return storeBytes > limit.panelBytes && canPage();
 }
 
-/** Whether this thread has a folder and calls of the system to page memory with. */
+/** Returns true when this thread has a folder and system calls to page memory. */
 export function canPage(): boolean {
   return limit.folder !== null && systemCalls() !== null;
 }
@@ -83,7 +89,7 @@ export function handedMemory(bytes: number, storeBytes: number): SharedArrayBuff
 /** An array made from a store is paged from this share of the memory of panels on: threads keep several of them. */
 const WORK_SHARE = 1 / 16;
 
-/** Whether an array of so many bytes that is made from panels is paged. */
+/** Returns true when an array of this size derived from panels is paged. */
 export function isWorkPaged(bytes: number): boolean {
   return isPaged(bytes / WORK_SHARE);
 }
@@ -94,15 +100,15 @@ export function workMemory(bytes: number): SharedArrayBuffer {
 }
 
 /**
- * From this size on memory may have a file that another process opens, as long as its pages are its own. Smaller memory lies
- * among other memory of its process (up to 32 MiB with the GNU library), which comes to lie in the file as well once it is
- * given back; so does larger memory where that library has so much free in one piece.
+ * Minimum size of memory with a file that another process opens, provided that its pages hold nothing else. Smaller
+ * memory is among other memory of its process (up to 32 MiB with the GNU library), which would be stored in the file as
+ * well after a release; so would larger memory where that library has a free piece of this size.
  */
 export const ALONE_BYTES = 33 * 2 ** 20;
 
-/** Whether the pages of memory are given back to the system when it ends, and hold nothing else. */
+/** True when the pages of memory hold nothing else and return to the system when it ends. */
 function isAlone(memory: ArrayBufferLike): boolean {
-  return memory.byteLength >= ALONE_BYTES && systemCalls()!.isMapped(memory); // whoever asks has them
+  return memory.byteLength >= ALONE_BYTES && systemCalls()!.isMapped(memory); // callers have checked that they exist
 }
 
 /**
@@ -155,7 +161,7 @@ export interface WrittenPlace {
   /** Number of an open file. */
   readonly file: number;
   readonly pages: Pages;
-  /** Whether the file lies on a disk, and not in memory. */
+  /** True when the file is on a disk, and not in memory. */
   readonly isOnDisk: boolean;
 }
 
@@ -169,7 +175,7 @@ export function writeTo(memory: ArrayBufferLike, place: WrittenPlace): void {
   written.set(memory, place);
 }
 
-/** Whether `writeInto` writes to the file of a memory. */
+/** True when `writeInto` writes to the file of a memory. */
 export function isWritten(memory: ArrayBufferLike): boolean {
   return written.has(memory);
 }
@@ -192,7 +198,9 @@ export async function writeIntoApart(memory: ArrayBufferLike, offset: number, by
 
 const writeApart = promisify(write);
 
-/** Puts those of some bytes into memory that do not lie in its file. @returns the others, and where they go in the file */
+/**
+ * Copies the bytes that are not in the memory's file to the memory. @returns the others, and their offset in the file
+ */
 function edgesInto(memory: ArrayBufferLike, offset: number, bytes: Uint8Array) {
   const { file, pages } = written.get(memory) ?? { file: -1, pages: { before: offset + bytes.length, bytes: 0 } };
   const before = Math.max(0, pages.before - offset);
@@ -208,8 +216,8 @@ export function pagedFile(memory: ArrayBufferLike): PagedFile | undefined {
 }
 
 /**
- * Memory on the pages of a file that another process made in place of its own, with room for more behind them, and the end of
- * its name. The edges of the memory that are not in the file are zero.
+ * Maps a file of pages that another process wrote as memory, with spare space after them, and removes its name. The
+ * edges of the memory that are not in the file are zero.
  * @param bytes as many as the other memory has, or more
  * @returns undefined where memory of this process begins at another place of a page or holds other things, too, or there is no
  *   room for more: the file is to be read then
@@ -234,8 +242,8 @@ export function openPagedFile({ path, before }: PagedFile, bytes: number): Share
 }
 
 /**
- * Gives the pages of memory that has pages of its own back to the system: it holds zeros from then on, and takes room again
- * as it is written. Nothing may read it meanwhile.
+ * Returns the pages of memory with separate pages to the system: it then contains zeros, and uses memory again as it is
+ * written. Nothing may read it during the call.
  * @returns false, with nothing done, of smaller memory, of paged memory, and where the system has no such call
  * @cost 0.1 s/GiB
  */
@@ -249,8 +257,8 @@ export function emptyMemory(memory: ArrayBufferLike): boolean {
 }
 
 /**
- * Some values of memory, to be read once. Those of a file are copied by a mapping of their own that ends with the call: its
- * pages would count as memory of the process from now on, though nothing reads them again.
+ * Returns values of memory to be read once. Values in a file are copied through a temporary mapping that ends with the
+ * call: otherwise its pages would count as memory of the process, though nothing reads them again.
  * @param room for at least as many values, which are in it until it is given again
  * @returns the values themselves where they are of no file
  * @cost 0.3 s/GiB
@@ -296,7 +304,7 @@ export interface Pages {
 
 /** Whole pages of memory. */
 function pagesOf(memory: ArrayBufferLike): Pages {
-  const { addressOf, pageBytes } = systemCalls()!; // whoever asks has them
+  const { addressOf, pageBytes } = systemCalls()!; // callers have checked that they exist
   const begin = addressOf(memory);
   const from = Math.ceil(begin / pageBytes) * pageBytes;
   const bytes = Math.floor((begin + memory.byteLength) / pageBytes) * pageBytes - from;

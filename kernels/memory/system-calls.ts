@@ -7,21 +7,23 @@ const require = createRequire(import.meta.url);
 export interface SystemCalls {
   readonly pageBytes: number;
   addressOf(memory: ArrayBufferLike): number;
-  /** Whether large memory has been asked of the system by itself; where the library cannot tell, all of it has. */
+  /**
+   * Returns true when large memory was mapped separately by the system; always true where the library cannot report it.
+   */
   isMapped(memory: ArrayBufferLike): boolean;
-  /** Takes room of a file; the number of an error, 0 without one. */
+  /** Reserves space in a file; returns an error number, or 0. */
   readonly reserve: (file: number, from: number, bytes: number) => number;
   /** Says what pages are for; 0 without an error. */
   readonly advise: (at: number, bytes: number, advice: number) => number;
   /** Puts a file in place of memory. */
   readonly map: (at: number, bytes: number, access: number, kind: number, file: number, from: number) => number;
-  /** Maps pages of a file that are mapped at a place (`held` 0) once more; -1 where those there are of no file. */
+  /** Maps pages of a file that are mapped at an address (`held` 0) again; -1 where these pages belong to no file. */
   readonly mapAgain: (at: number, held: number, bytes: number, kind: number) => number;
   /** Ends a mapping; 0 without an error. */
   readonly unmap: (at: number, bytes: number) => number;
   /** Copies from an address. */
   readonly copyFrom: (to: Uint8Array, from: number, bytes: number) => void;
-  /** Gives back freed memory but for so many bytes; absent where the library keeps none. */
+  /** Returns freed memory to the system except for `kept` bytes; absent where the library keeps none. */
   readonly trim?: (kept: number) => number;
 }
 

@@ -15,7 +15,7 @@ export interface SystemSha256 {
   hex(): Promise<string>;
 }
 
-/** What the library keeps of a hash, and some. */
+/** Size of the library's hash state, with a margin. */
 const STATE_BYTES = 256;
 const DIGEST_BYTES = 32;
 
@@ -87,7 +87,7 @@ function hashBy({ begin, add, end }: Library): SystemSha256 {
       if (room.length < bytes.length) room = new Uint8Array(bytes.length);
       room.set(bytes);
       hashing = hash(room.subarray(0, bytes.length));
-      hashing.catch(() => {}); // Thrown to whoever asks next.
+      hashing.catch(() => {}); // The next call throws it.
     },
     async hex() {
       await hashing;

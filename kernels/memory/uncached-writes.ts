@@ -3,9 +3,9 @@ import { systemCalls } from './system-calls.js';
 import { writeInto, writtenPlace } from './paged-memory.js';
 
 /**
- * Writes to paged memory of large pieces that nobody reads soon, past the cache of the system: a disk takes them from where
- * they lie, and they cost neither memory nor a copy. A page of memory that a system has not used lately is dear where that
- * system is a guest of another one: 10 us, a hundred copies of it.
+ * Writes large pieces of paged memory that are not read soon, past the cache of the system: the disk reads them in
+ * place, and they cost neither memory nor a copy. A page of memory that was not used lately is expensive on a guest
+ * system: 10 us, a hundred copies of it.
  */
 export interface UncachedWrites {
   /** Byte of a room at which those are to begin that go to a place of a memory; a room has `SPARE_BYTES` more than they take. */
@@ -15,7 +15,7 @@ export interface UncachedWrites {
   close(): void;
 }
 
-/** What whole sectors of a disk are in, and memory that a disk reads. */
+/** Alignment of whole sectors of a disk, and of memory that a disk reads. */
 const SECTOR_BYTES = 4096;
 
 export const SPARE_BYTES = SECTOR_BYTES;
@@ -26,7 +26,7 @@ const DISK_BYTES_A_SECOND_MIN = 256 << 20;
 /** Bytes from which on the speed of a disk is known. */
 const KNOWN_FROM_BYTES = 64 << 20;
 
-/** @returns undefined where some of the memories do not lie on a disk, or it takes no such writes */
+/** @returns undefined where some of the memories are not on a disk, or it does not support such writes */
 export function openUncachedWrites(memories: readonly ArrayBufferLike[]): UncachedWrites | undefined {
   const files = new Map<ArrayBufferLike, number>();
   const close = (): void => {

@@ -21,7 +21,7 @@ export interface CrossSectionFit {
 }
 
 /**
- * Weighted least squares of cross-sections on one design, made ready once.
+ * Weighted least squares of cross-sections on one design, factored once.
  *
  * @param design   [n x p] row-major; a column that those before it explain takes no part.
  * @param weights  [n], above 0.

@@ -2,12 +2,12 @@ import { centreColumns as plainCentreColumns } from '../algebra/centre-columns.j
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 
-/** What an engine must offer to centre a panel. */
+/** Engine operations that centre a panel. */
 export type CentringEngine = Pick<Engine, 'centreColumns'>;
 
 const PLAIN: CentringEngine = { centreColumns: plainCentreColumns };
 
-/** What a covariance needs to know about the weights of its observations. */
+/** Data of the observation weights that a covariance needs. */
 export interface Demeaned {
   /** Divisor-free scale: S = X'X once every row of X carries the square root of its factor. */
   readonly rowFactors: Float64Array;

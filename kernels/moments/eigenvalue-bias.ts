@@ -10,7 +10,7 @@ const SEED = 2011;
 /** Eigenvalues below this share of the largest have no bias to speak of: they are rounding. */
 const NEGLIGIBLE = 1e-12;
 
-/** What sample covariances are drawn with. */
+/** Parameters for drawing sample covariances. */
 export interface BiasRequest {
   /** Observations of each, at least 2. */
   readonly observations: number;

@@ -15,7 +15,7 @@ const SINGULAR = 1e-15;
 /** Condition number of a matrix that is singular to working precision. */
 const CONDITION_MAX = 1e300;
 
-/** What an estimate says about itself, of the served matrix. */
+/** Diagnostics of an estimate, for the served matrix. */
 export interface CovarianceDiagnostics {
   /** Weight on the target. */
   readonly intensity: number;
@@ -25,7 +25,7 @@ export interface CovarianceDiagnostics {
   /** Largest over smallest eigenvalue; 1e300 when the matrix is singular to working precision. */
   readonly conditionNumber: number;
   readonly isPositiveSemiDefinite: boolean;
-  /** Whether negative eigenvalues were clipped. */
+  /** True when negative eigenvalues were clipped. */
   readonly isRepaired: boolean;
 }
 
@@ -45,11 +45,12 @@ export type EstimateStage = 'moments' | 'product' | 'eigenvalues' | 'repair';
  * @param assets   Columns of `panel`, at least 1.
  * @param request  Target, intensity, weights, scale, and whether to repair.
  * @param out      [assets x assets] row-major, overwritten; exactly symmetric.
- * @param tell     Called as each stage begins; may throw to stop.
+ * @param onStage  Called as each stage begins; may throw to stop.
  * @returns        Diagnostics of the matrix in `out`.
  * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
- * @cost           observations * assets^2 / 2 + 4/3 assets^3 multiply-adds; when the panel has fewer rows than names and the target does not
- *                 stand in the way, the eigenvalues cost observations^3 instead. No scratch of order assets^2 unless repaired.
+ * @cost           observations * assets^2 / 2 + 4/3 assets^3 multiply-adds; when the panel has fewer rows than assets
+ *                 and the target permits it, the eigenvalues cost observations^3 instead. No scratch of order assets^2
+ *                 unless repaired.
  * @source         Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119.
  */
 export function estimateCovariance(
@@ -58,15 +59,18 @@ export function estimateCovariance(
   assets: number,
   request: CovarianceRequest,
   out: Float64Array,
-  tell: (stage: EstimateStage) => void = () => {},
+  onStage: (stage: EstimateStage) => void = () => {},
 ): CovarianceDiagnostics {
-  tell('moments');
+  onStage('moments');
   const covariance = lowRankCovariance(engine, panel, assets, request);
-  tell('product');
+  onStage('product');
   denseCovariance(engine, covariance, out);
-  tell('eigenvalues');
+  onStage('eigenvalues');
   const range = byRows(covariance) ? rangeByRows(engine, covariance) : rangeOf(engine, out, assets);
-  return { intensity: covariance.intensity, ...looked(engine, out, { assets, range, repair: request.repair, tell }) };
+  return {
+    intensity: covariance.intensity,
+    ...diagnose(engine, out, { assets, range, repair: request.repair, onStage }),
+  };
 }
 
 /**
@@ -78,7 +82,7 @@ export function estimateCovariance(
  * @param assets   Columns of `panel`, at least 1.
  * @param request  Estimator with its settings, weights of the observations, and the factor on everything.
  * @param out      [assets x assets] row-major, overwritten; exactly symmetric.
- * @param tell     Called as each stage begins; may throw to stop.
+ * @param onStage  Called as each stage begins; may throw to stop.
  * @returns        Diagnostics of the matrix in `out`.
  * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
  * @cost           As the estimator, and the eigenvalues: 4/3 assets^3.
@@ -90,19 +94,19 @@ export function estimateStructured(
   assets: number,
   request: StructuredRequest,
   out: Float64Array,
-  tell: (stage: EstimateStage) => void = () => {},
+  onStage: (stage: EstimateStage) => void = () => {},
 ): Omit<CovarianceDiagnostics, 'intensity'> {
-  tell('moments');
+  onStage('moments');
   structuredCovariance(engine, panel, assets, request, out);
-  tell('eigenvalues');
-  return looked(engine, out, { assets, range: rangeOf(engine, out, assets), repair: true, tell });
+  onStage('eigenvalues');
+  return diagnose(engine, out, { assets, range: rangeOf(engine, out, assets), repair: true, onStage });
 }
 
 /**
  * Looks at the eigenvalues of a covariance, and repairs it where that is asked for.
  *
  * @param engine   Engine that computes.
- * @param matrix   [assets x assets] row-major, exactly symmetric, finite; changed by a repair alone.
+ * @param matrix   [assets x assets] row-major, exactly symmetric, finite; changed only by a repair.
  * @param request  Whether to clip negative eigenvalues if the matrix is not positive semi-definite.
  * @returns        Diagnostics of the matrix.
  * @throws         Error when an entry is not finite.
@@ -115,7 +119,7 @@ export function diagnosedCovariance(
   { repair }: Pick<CovarianceRequest, 'repair'>,
 ): Omit<CovarianceDiagnostics, 'intensity'> {
   const assets = Math.sqrt(matrix.length);
-  return looked(engine, matrix, { assets, range: rangeOf(engine, matrix, assets), repair, tell: () => {} });
+  return diagnose(engine, matrix, { assets, range: rangeOf(engine, matrix, assets), repair, onStage: () => {} });
 }
 
 /** Loadings and specific variances of a covariance. */
@@ -131,8 +135,8 @@ export interface FactoredCovariance {
  *
  * @param engine   Engine that computes.
  * @param matrix   [assets x assets] row-major, exactly symmetric; not changed.
- * @param parts    What it is made of: loadings loadings' + diag(specific).
- * @param tell     Called as each stage begins; may throw to stop.
+ * @param parts    Its factors: loadings loadings' + diag(specific).
+ * @param onStage  Called as each stage begins; may throw to stop.
  * @returns        Diagnostics of the matrix.
  * @throws         Error when the loadings are not finite.
  * @cost           Of `factorEigenvalues`, and a pass over the matrix.
@@ -142,30 +146,30 @@ export function diagnosedFactors(
   engine: Engine,
   matrix: Float64Array,
   { loadings, specific }: FactoredCovariance,
-  tell: (stage: EstimateStage) => void = () => {},
+  onStage: (stage: EstimateStage) => void = () => {},
 ): Omit<CovarianceDiagnostics, 'intensity'> {
-  tell('eigenvalues');
+  onStage('eigenvalues');
   const range = factorEigenvalues(engine, loadings, specific);
-  return looked(engine, matrix, { assets: specific.length, range, repair: false, tell });
+  return diagnose(engine, matrix, { assets: specific.length, range, repair: false, onStage });
 }
 
 interface Look {
   readonly assets: number;
   readonly range: EigenvalueRange;
   readonly repair: boolean;
-  readonly tell: (stage: EstimateStage) => void;
+  readonly onStage: (stage: EstimateStage) => void;
 }
 
-/** What a matrix says about itself, repaired where it is asked for and has to be. */
-function looked(
+/** Diagnostics of a matrix, which is repaired where that is requested and necessary. */
+function diagnose(
   engine: Engine,
   out: Float64Array,
-  { assets, range: first, repair, tell }: Look,
+  { assets, range: first, repair, onStage }: Look,
 ): Omit<CovarianceDiagnostics, 'intensity'> {
   let range = first;
   const isRepaired = repair && !isSemidefinite(range);
   if (isRepaired) {
-    tell('repair');
+    onStage('repair');
     repairCovariance(engine, out, assets);
     range = rangeOf(engine, out, assets);
   }
@@ -193,7 +197,7 @@ function rangeOf(engine: Engine, matrix: Float64Array, n: number): EigenvalueRan
 }
 
 /**
- * Whether the eigenvalues follow from the T x T products of the rows: a target of equal diagonal only shifts those of
+ * True when the eigenvalues follow from the T x T products of the rows: a target of equal diagonal only shifts those of
  * the sample.
  */
 function byRows({ observations, assets, intensity, target }: LowRankCovariance): boolean {

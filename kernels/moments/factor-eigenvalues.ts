@@ -9,8 +9,8 @@ const HALVINGS = 60;
 const ROUNDING = 1e-15;
 
 /**
- * Smallest and largest eigenvalue of loadings loadings' + diag(specific). How many eigenvalues lie below a value follows
- * from a matrix of the order of the factors; ranges that hold the two are halved.
+ * Smallest and largest eigenvalue of loadings loadings' + diag(specific). The number of eigenvalues below a value
+ * follows from a matrix of the order of the factors; ranges that contain the two are halved.
  *
  * @param engine    Engine that multiplies.
  * @param loadings  [n x k] row-major.

@@ -3,8 +3,8 @@ import { assert } from '../assert.js';
 import type { Target } from './shrinkage-target.js';
 
 /**
- * Relative distance that rounding alone can put between a matrix summed over so many observations and the target it
- * equals (two names, duplicated names).
+ * Relative distance that rounding can cause between a matrix summed over this number of observations and an equal
+ * target (two assets, duplicated assets).
  */
 const roundingOf = (observations: number): number => (16 + observations) * Number.EPSILON;
 

@@ -5,7 +5,7 @@ import { demean } from './demean.js';
 import { ledoitWolfIntensity, targetDistances, type Distances } from './ledoit-wolf.js';
 import { targetOf, type ShrinkageTarget, type Target } from './shrinkage-target.js';
 
-/** What an engine must offer to work with a covariance that is never formed, and to estimate it. */
+/** Engine operations for a covariance that is never formed, and for its estimation. */
 type PanelEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'allocate' | 'scope'>;
 type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns' | 'squaredRowSums'>;
 
@@ -30,7 +30,7 @@ export interface Shrinkage {
   readonly remember?: (measure: () => SampleMoments) => SampleMoments;
 }
 
-/** What a target is made from. */
+/** Moments from which a target is computed. */
 export interface SampleMoments {
   /** Variances of the sample covariance, [assets]. */
   readonly variances: Float64Array;

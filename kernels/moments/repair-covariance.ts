@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 
-/** What a repair needs of an engine. */
+/** Engine operations for a repair. */
 type RepairEngine = Pick<Engine, 'precision' | 'allocate' | 'scope' | 'symmetricEigen' | 'symmetricRankK' | 'gemm'>;
 
 /**
@@ -26,7 +26,7 @@ export function repairCovariance(engine: RepairEngine, covariance: Float64Array,
     if (!engine.symmetricEigen(covariance, assets, values, vectors))
       throw new Error('the covariance has entries that are not finite');
     for (let k = 0; k < assets; k++) scaleRow(vectors, k * assets, assets, Math.sqrt(Math.max(values[k]!, 0)));
-    // A product in float32 would miss what is being mended; `gemm` has float64 on every engine.
+    // A product in float32 would not be precise enough for the repair; `gemm` has float64 on every engine.
     if (engine.precision === 'float64') engine.symmetricRankK(vectors, assets, covariance);
     else engine.gemm({ rows: assets, inner: assets, columns: assets, transposeA: true }, vectors, vectors, covariance);
   });

@@ -22,7 +22,7 @@ export interface RollingGram {
    * @returns      Moments that live until the next call.
    */
   over(names: Int32Array, rows: Int32Array, read: (rows: Int32Array, out: Float64Array) => void): Gram;
-  /** What the moments were made from since they were computed anew; null before the first call. */
+  /** Inputs of the moments since the last full computation; null before the first call. */
   history(): GramHistory | null;
 }
 
@@ -30,14 +30,14 @@ export interface RollingGram {
 export interface GramHistory {
   /** [n] */
   readonly names: Int32Array;
-  /** Rows of each window, that which was computed anew first. */
+  /** Rows of each window, the fully computed one first. */
   readonly rows: readonly Int32Array[];
 }
 
-/** Share of the rows that may change before everything is computed anew. */
+/** Maximum share of changed rows for an update instead of a full computation. */
 const CHANGED_MAX = 0.25;
 
-/** Updates after which everything is computed anew, so that rounding does not gather. */
+/** Maximum number of updates before a full computation, so that rounding does not accumulate. */
 const UPDATES_MAX = 12;
 
 /**
@@ -45,8 +45,8 @@ const UPDATES_MAX = 12;
  *
  * @param engine  Engine that multiplies.
  * @param past    Windows to resume from; they are recomputed when the first call needs it.
- * @cost          an update (rows that came + rows that went) * n^2 / 2 multiply-adds and two passes over n^2; T n^2 / 2
- *   anew.
+ * @cost          an update (added rows + removed rows) * n^2 / 2 multiply-adds and two passes over n^2; a full
+ *                computation T n^2 / 2.
  * @source        Chan, Golub & LeVeque (1983), The American Statistician 37(3), 242-247: sums of products are additive
  *   over rows.
  */
@@ -66,7 +66,7 @@ export function createRollingGram(engine: GramEngine, past: GramHistory | null =
       if (pending !== null) {
         const again = pending;
         pending = null;
-        // Windows over other names, or as many as there are updates, are computed anew anyway.
+        // Windows over other assets, or with the maximum number of updates, are fully computed in any case.
         if (isSame(again.names, wantedNames) && again.rows.length <= UPDATES_MAX)
           for (const some of again.rows) gram.over(again.names, some, read);
       }

@@ -2,7 +2,7 @@ import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 import { decayOf } from './half-life-weights.js';
 
-/** What running moments need of an engine. */
+/** Engine operations for running moments. */
 type UpdateEngine = Pick<Engine, 'allocate' | 'scope' | 'rankOneUpdate'>;
 
 /** Called after each observation; both arrays are overwritten by the next. */

@@ -4,7 +4,7 @@ import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 import { demean, type Demeaned } from './demean.js';
 
-/** What a covariance needs of an engine. */
+/** Engine operations for a covariance. */
 export type RankKProduct = Pick<Engine, 'symmetricRankK' | 'centreColumns'>;
 
 const PLAIN: RankKProduct = { symmetricRankK, centreColumns };

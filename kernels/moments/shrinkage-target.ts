@@ -19,8 +19,8 @@ export interface Target {
 /**
  * Mean off-diagonal correlation of a covariance matrix.
  *
- * @param covariance  [assets x assets] row-major; what lies below the diagonal is not read. A name of zero variance
- *   counts with correlation 0.
+ * @param covariance  [assets x assets] row-major; the part below the diagonal is not read. An asset of zero variance
+ *                    has correlation 0.
  * @param assets      Order, at least 1.
  * @returns           Mean over the pairs, in [-1/(assets - 1), 1]; 0 for one name.
  * @throws            KernelFault on a shape mismatch.

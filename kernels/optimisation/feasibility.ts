@@ -10,7 +10,7 @@ export interface FeasibilityAnswer {
   readonly x: Float64Array;
   /** Present where the violation is above the tolerance. */
   readonly certificate: Certificate | null;
-  /** Whether the answer itself is proven: its own conditions of optimality hold. */
+  /** True when the answer itself is proven: its own conditions of optimality hold. */
   readonly isReliable: boolean;
 }
 
@@ -18,8 +18,8 @@ export interface FeasibilityAnswer {
 export const FEASIBILITY_TOLERANCE = 1e-9;
 
 /**
- * Whether anything satisfies the hard rows, kinks and norms of a programme inside its bounds. Rows and kinks come
- * first: their least total violation is a linear programme. Then each norm is made as small as the others allow.
+ * Decides if any point satisfies the hard rows, kinks and norms of a programme inside its bounds. Rows and kinks come
+ * first: their least total violation is a linear programme. Then each norm is minimised subject to the others.
  *
  * @cost    a linear programme, and a quadratic one for each norm.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 11.4: phase I, as the least sum of violations.

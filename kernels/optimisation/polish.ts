@@ -8,7 +8,7 @@ import type { Point, Program } from './program/program.js';
 /** Iterations of the polish behind the interior point or a corner; one to three are usual. */
 const POLISHES = [40, 1, 0];
 
-/** What is polished, and the iterations that it took. */
+/** The answer to polish, and its number of iterations. */
 export interface Rough {
   readonly state: ActiveState;
   readonly iterate: Iterate;
@@ -21,7 +21,7 @@ export const ROUTES_INSIDE: Routes = ['interior-point', 'interior-point-unpolish
 export const ROUTES_CORNER: Routes = ['simplex', 'simplex'];
 
 /** With states that may change, else as they are, else not at all: the first that is solved, or the nearest to it. */
-export function polished(
+export function polish(
   program: Program,
   curvatures: Curvatures,
   { state, iterate, spent }: Rough,

@@ -2,7 +2,7 @@ import type { ActiveState } from './active-set/active-state.js';
 import type { KktReport } from './program/kkt.js';
 import type { Point } from './program/program.js';
 
-/** What a solver answers for a programme. */
+/** The answer of a solver to a programme. */
 export interface ProgramAnswer {
   /**
    * `solved` means that the conditions of optimality hold, `infeasible` that multipliers or the bounds by themselves prove that

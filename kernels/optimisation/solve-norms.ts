@@ -13,19 +13,22 @@ const PRICES_MAX = 60;
 /** Distance to the radius, relative to it, from which Newton's method on the norm itself ends the search. */
 const CLOSE = 1e-7;
 
-/** The same where Newton's method fails: a radius that is the least there is has no price, one beside it has. */
+/**
+ * Distance of a radius from the least possible one where Newton's method fails: the least radius has no price, one
+ * above it has.
+ */
 const CLOSEST = 1e-10;
 
 /** Excess of a norm over its radius that counts as none, relative to 1 + the radius. */
 const HELD = 1e-12;
 
-/** Ratio of prices between which so many states change that the answer at one is no start for the other. */
+/** Ratio of prices at which too many states change for the answer at one to start the other. */
 const FAR = 2;
 
 /** Growth of a price that is too low. */
 const GROWTH = 4;
 
-/** States changed at once that Newton's method is given to settle beside a known answer, and at the end of the search. */
+/** Maximum number of states that Newton's method changes at once near a known answer, and at the end of the search. */
 const NEAR = 5;
 const LAST = 10;
 
@@ -100,7 +103,7 @@ export function solveWithNorms(
   return finish(program, withNorm(closest.answer, { program, q, price: closest.price }), 0);
 }
 
-/** Whether the answer at a price proves that no point within the other rows has a norm within its radius. */
+/** True when the answer at a price proves that no point within the other rows has a norm within its radius. */
 function isTooShort(program: Program, q: number, priced: Pick<Priced, 'price' | 'answer'>): boolean {
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = withNorm(priced.answer, {
     program,
@@ -223,7 +226,10 @@ export function withPrice(program: Program, q: number, price: number): Program {
   };
 }
 
-/** The same for a norm with a metric of its own: the sum of the two is the metric, and the other norms keep theirs. */
+/**
+ * The programme with the price of a norm with a separate metric: the metrics are added, and the other norms are
+ * unchanged.
+ */
 function withPricedMetric(program: Program, { centre }: Norm, own: Metric, price: number): Program {
   const { metric, curvature } = program;
   if (price === 0) return program;

@@ -22,7 +22,7 @@ import { followPath, type PathLimits, type PathStart } from './path/follow-path.
 import { elasticProgram } from './presolve/elastic-program.js';
 import { equilibrate } from './presolve/equilibrate.js';
 import { isRuledOut } from './presolve/ruled-out.js';
-import { better, judge, polished, ROUTES_CORNER, ROUTES_INSIDE } from './polish.js';
+import { better, judge, polish, ROUTES_CORNER, ROUTES_INSIDE } from './polish.js';
 import { solveCorner } from './simplex/corner.js';
 import { solveWithNorms } from './solve-norms.js';
 import { primalViolation } from './program/kkt.js';
@@ -33,7 +33,7 @@ import type { ProgramAnswer } from './program-answer.js';
 export interface Solver {
   solve(program: Program, options?: SolveOptions): ProgramAnswer;
   /**
-   * A point near the optimum, [n], at half the cost: for whoever asks which rows matter there.
+   * A point near the optimum, [n], at half the cost: for callers that need the relevant rows.
    * @cost 5 to 10 factors of all names
    */
   nearly(program: Program): Float64Array;
@@ -50,8 +50,8 @@ export interface SolveOptions {
    */
   readonly follow?: PathStart | undefined;
   /**
-   * Iterations of block pivoting at the state of `follow` before its way is gone: where many names change their states at
-   * once they are fewer factors than the way has events. None unless given.
+   * Iterations of block pivoting from the state of `follow` before its path: where many variables change states at once
+   * they need fewer factors than the path has events. Default: none.
    */
   readonly pivots?: number | undefined;
   /**
@@ -66,7 +66,7 @@ export interface SolveOptions {
 /** Iterations of block pivoting; three to six are usual, about a dozen with a limit on kinks that binds. */
 const ACTIVE_SET_ITERATIONS = 40;
 
-/** Violation at which the centre still counts as feasible: rounding of its own sums. */
+/** Violation at which the centre still counts as feasible: rounding of its sums. */
 const CENTRE_TOLERANCE = 1e-14;
 
 export function createSolver(algebra: DenseAlgebra): Solver {
@@ -171,7 +171,7 @@ const APART = 1e-9;
 /** Positions in a row whose fractions are spread evenly. */
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
-/** A programme whose rows hold apart from each other: where many do at one point a way turns on the spot. */
+/** A programme whose rows become active separately: where many do at one point a path stalls. */
 function withApartRows(program: Program): Program {
   const { rows } = program;
   const move = (r: number, bound: number): number => APART * (1 + Math.abs(bound)) * (1 + ((r * GOLDEN) % 1));
@@ -181,7 +181,7 @@ function withApartRows(program: Program): Program {
   return { ...program, rows: { ...rows, lower, upper } };
 }
 
-/** Iterations of block pivoting beside an answer whose norms bind: two or three are usual. */
+/** Iterations of block pivoting near an answer whose norms bind: two or three are usual. */
 const BESIDE_ITERATIONS = 8;
 
 /** Share of the names whose bounds the other answer may be beyond: from further away prices in place of norms are quicker. */
@@ -226,7 +226,10 @@ const GROWN_FREE = 0.3;
 /** Events on that way, per name. */
 const GROWN_EVENTS = 2;
 
-/** The optimum on the way from no name held: where few are, hundreds of cheap events beside twenty factors of all. */
+/**
+ * The optimum by the path from no held variable: with few held variables, hundreds of cheap events against twenty
+ * factors of all.
+ */
 function tryGrow(program: Program, tools: Tools): ProgramAnswer | undefined {
   const start = emptyStart(program);
   if (start === undefined) return undefined;
@@ -255,7 +258,7 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
       if (outcome.status === 'stuck' && !nearby) break;
     }
   }
-  // What held for a similar programme may be further from this one's answer than no name held.
+  // The state of a similar programme may be further from this one's answer than the empty state.
   const grownInstead = warm !== undefined && isSteep(program) ? tryGrow(program, tools) : undefined;
   if (grownInstead !== undefined) return grownInstead;
   const corner = atCorner(program, curvatures, iterations);
@@ -289,7 +292,7 @@ interface Inside {
   /** Iterations spent before. */
   readonly before: number;
   readonly run: InteriorRun;
-  /** What the interior point sees instead of the programme. */
+  /** The programme that replaces this one in the interior point. */
   readonly elastic?: Program;
 }
 
@@ -314,7 +317,7 @@ function solveInside(
     if (anywhere.status === 'solved') return { answer: anywhere, isConverged };
   }
   const spent = before + outcome.iterations;
-  const answer = polished(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
+  const answer = polish(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
   return { answer, isConverged };
 }
 
@@ -322,7 +325,7 @@ function solveInside(
 function atCorner(program: Program, curvatures: Curvatures, before: number): ProgramAnswer | undefined {
   const corner = isIndifferent(program) ? undefined : solveCorner(program);
   if (corner === undefined) return undefined;
-  const answer = polished(program, curvatures, { ...corner, spent: before + corner.pivots }, ROUTES_CORNER);
+  const answer = polish(program, curvatures, { ...corner, spent: before + corner.pivots }, ROUTES_CORNER);
   return answer.status === 'solved' ? answer : undefined;
 }
 

@@ -22,7 +22,7 @@ export interface CounterRandom {
 const WORD = 2 ** 32;
 
 /**
- * A stream of random numbers that depends on its key and its position alone, so that work can be cut into chunks by any
+ * A stream of random numbers that depends only on its key and its position, so that work can be cut into chunks by any
  * number of workers.
  *
  * @param key  Seed and stream.

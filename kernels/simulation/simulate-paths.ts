@@ -4,7 +4,7 @@ import { normalQuantile } from '../random/normal-quantile.js';
 
 /** How a session's growth factor is drawn. */
 export type PathModel =
-  /** Blocks of so many consecutive observed growth factors, the history closed to a circle. */
+  /** Blocks of consecutive observed growth factors, the history closed to a circle. */
   | { readonly kind: 'block_bootstrap'; readonly growth: Float64Array; readonly block: number }
   /** Independent normal returns; a growth factor below 0 is 0. */
   | { readonly kind: 'gaussian'; readonly mean: number; readonly deviation: number };
@@ -30,9 +30,9 @@ export interface PathRequest {
   readonly bins: LevelBins;
 }
 
-/** What is retained of the paths; the number of paths is the length of its lists. */
+/** The accumulated results of the paths; the number of paths is the length of its lists. */
 export interface PathTallies {
-  /** Paths whose level lies in a bin, [horizon x bins], added to. */
+  /** Number of paths whose level is in a bin, [horizon x bins], accumulated. */
   readonly counts: Uint32Array;
   /** Level at the end of each path, 1 at its start. */
   readonly finals: Float64Array;

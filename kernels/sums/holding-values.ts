@@ -1,21 +1,21 @@
-/** Units of names, and money beside them. */
+/** Units of securities, and money. */
 export interface Holding {
   /** Columns of the names in a row of the panel, ascending, at least [count]. */
   readonly columns: Int32Array;
   /** At least [count]. */
   readonly units: Float64Array;
   readonly count: number;
-  /** What is added to the value of the units. */
+  /** Money added to the value of the units. */
   readonly money: number;
 }
 
 /**
- * Value of a holding on one session: money and the sum of units times what a unit is worth.
+ * Value of a holding in one session: money and the sum of units times the value of a unit.
  *
- * @param panel    What a unit of each name is worth, rows of names.
+ * @param panel    The value of a unit of each security, sessions by securities.
  * @param row      Beginning of the session's row.
  * @param holding  Units.
- * @returns        The value; four sums go side by side, the first with the money and what is left of the names, and are
+ * @returns        The value; four sums run side by side, the first with the money and the remaining securities, and are
  *                 added as a + b + (c + d).
  * @cost           count multiplications and additions.
  * @source         Definition. Engines have the same bits.

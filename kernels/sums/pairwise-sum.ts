@@ -6,7 +6,7 @@ import { assert } from '../assert.js';
 const LEAF = 128;
 
 /**
- * Sum of a range of values by pairwise halving, in an order that depends on the length alone.
+ * Sum of a range of values by pairwise halving, in an order that depends only on the length.
  *
  * @param values  Any values; one that is not finite makes the sum so.
  * @param from    First position, default 0.

@@ -10,10 +10,10 @@ export interface WeightedValues {
   readonly count: number;
 }
 
-/** What stands before the percentiles: the mean, and the share of the weights that has a value. */
+/** Number of values before the percentiles: the mean, and the share of the weights that has a value. */
 export const AVERAGES = 2;
 
-/** What rounding may leave of a share: sums of equal weights reach it. */
+/** Tolerance for rounding of a share: sums of equal weights reach it. */
 const SLACK = 1e-12;
 
 /**
@@ -60,7 +60,7 @@ export function weightedPercentiles(of: WeightedValues, shares: Float64Array, ou
   if (held.length > 0) out.fill(values[held.at(-1)!]!, AVERAGES + share);
 }
 
-/** @throws KernelFault @cost no words are made for what is right: it is asked once a date and datapoint */
+/** @throws KernelFault @cost messages are built only for faults: the check runs once a date and datapoint */
 export function assertPercentiles(
   { values, weights, count }: WeightedValues,
   shares: Float64Array,

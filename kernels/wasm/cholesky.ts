@@ -6,7 +6,7 @@ import { EDGE_BYTES, spread, spreadBytes, subtractTile, tile } from './tile';
 /** Columns factored between two updates of what lies right of them. */
 const WIDTH: i32 = 128;
 
-/** Inverted pivots of one tile, on a line of their own. */
+/** Inverted pivots of one tile, on a separate line. */
 const PIVOT_BYTES: usize = 128;
 
 export function choleskyScratch(n: i32): usize {

@@ -235,7 +235,10 @@ function keep(at: i32, index: i32, d: usize): void {
   setReal(vector(SQUARES), at, z * z);
 }
 
-/** Whether two poles are so near that rotating the coupling of p into q changes the matrix by no more than rounding. */
+/**
+ * Returns true when two poles are so near that rotating the coupling of p into q changes the matrix by no more than
+ * rounding.
+ */
 function rotateAway(p: i32, q: i32, tolerance: f64, n: i32, block: usize, d: usize): bool {
   const z = vector(Z);
   const zp = real(z, p);

@@ -5,7 +5,7 @@ import { EDGE_BYTES, spread, spreadBytes, tile, tileEdge } from './tile';
 const DEPTH: i32 = 256;
 /** Rows of the left operand packed at a time: 128 x 256 doubles, a quarter of a second-level cache of 1 MiB. */
 const ROWS: i32 = 128;
-/** Columns of the right operand packed at a time: 192 x 256 doubles beside them. */
+/** Columns of the right operand packed at a time: 192 x 256 doubles each time. */
 const COLUMNS: i32 = 192;
 
 /** Where panels begin in the scratch. */

@@ -1,4 +1,4 @@
-// What all divisions of one call have in common, and where the next figures go.
+// State shared by all divisions of one call, and the address of the next results.
 let blocks: i32 = 0;
 let size: i32 = 0;
 let variants: i32 = 0;
@@ -14,7 +14,10 @@ let oneRatios: usize = 0;
 let otherRatios: usize = 0;
 let next: usize = 0;
 
-/** Sums of either half by the blocks in it, none to half of all, first and second beside each other; two rows of ratios. */
+/**
+ * Sums of either half by the number of its blocks, none to half of all, first and second side by side; two rows of
+ * ratios.
+ */
 export function halvingChoicesScratch(n: i32, count: i32): usize {
   return (<usize>n << 3) * <usize>(4 * (count / 2 + 1) + 2);
 }

@@ -89,7 +89,7 @@ function toOdd(top: u64, mid: u64): u64 {
   return top | (mid > 1 ? 1 : 0);
 }
 
-/** The same of the product and a power shifted by 1 to 5 bits. */
+/** As above, of the product and a power shifted by 1 to 5 bits. */
 @inline
 function above(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
   const addend = (high << shift) | (low >> (64 - shift));
@@ -99,7 +99,7 @@ function above(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64)
   return toOdd(top + (high >> (64 - shift)) + (sum < mid ? 1 : 0) + (whole < sum ? 1 : 0), whole);
 }
 
-/** The same of the product less a power shifted by 1 to 5 bits. */
+/** As above, of the product less a power shifted by 1 to 5 bits. */
 @inline
 function below(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
   const part = (high << shift) | (low >> (64 - shift));
@@ -208,7 +208,10 @@ function lastFrom(last: u64, from: i32): u64 {
   return from < 8 ? last >> <u64>(from << 3) : 0;
 }
 
-/** The digits of a number below 10^8 as bytes: halves of it, halves of these and theirs at once, each in a part of its own. */
+/**
+ * The digits of a number below 10^8 as bytes: its halves, their halves and the digits of these at once, each in a
+ * separate part.
+ */
 @inline
 function eightDigits(value: u32): u64 {
   const upper = value / 10000;

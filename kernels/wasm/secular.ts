@@ -2,11 +2,11 @@
 const STEPS_MAX: i32 = 200;
 
 /**
- * Root i of 1/rho + sum_j z2_j / (d_j - x) = 0 for ascending distinct d, positive z2 and rho: the i-th eigenvalue of D + rho z z'.
- * Writes d_j - root into `delta`, each to full relative precision, and returns the root.
+ * Root i of 1/rho + sum_j z2_j / (d_j - x) = 0 for ascending distinct d, positive z2 and rho: the i-th eigenvalue of D
+ * + rho z z'. Writes d_j - root into `delta`, each to full relative precision, and returns the root.
  *
- * The root is sought as a distance from the nearer pole, by rational interpolation at the two poles beside it ("the middle way",
- * Li (1993), LAPACK working note 89), inside a bracket that bisection shrinks whenever a step leaves it.
+ * The root is sought as a distance from the nearer pole, by rational interpolation at the two neighbouring poles ("the
+ * middle way", Li (1993), LAPACK working note 89), inside a bracket that bisection shrinks whenever a step leaves it.
  */
 export function secularRoot(i: i32, k: i32, d: usize, z2: usize, rho: f64, delta: usize): f64 {
   if (k == 1) {

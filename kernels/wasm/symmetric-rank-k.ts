@@ -15,7 +15,7 @@ const BLOCK: i32 = 32;
 const ZERO_BYTES: usize = 48;
 const EDGE_BYTES: usize = 144;
 
-/** What a group of tile rows needs beside panels. */
+/** Memory of a group of tile rows in addition to panels. */
 export const GROUP_SCRATCH: usize = ZERO_BYTES + EDGE_BYTES;
 
 /** Where panels begin in the scratch. */
@@ -66,7 +66,7 @@ export function packSlab(x: usize, rows: i32, columns: i32, slab: i32, packed: u
   packWide(x + <usize>t * (<usize>columns << 3), columns, 0, slabAt(rows, slab + 1) - t, packed);
 }
 
-/** What one group of tile rows of a packed slab adds to C. `scratch` has `GROUP_SCRATCH` bytes of this thread. */
+/** Adds one group of tile rows of a packed slab to C. `scratch` has `GROUP_SCRATCH` bytes of this thread. */
 export function addSlabGroup(rows: i32, columns: i32, c: usize, slab: i32, group: i32, packed: usize, scratch: usize): void {
   const first = group * GROUP;
   const last = min(widePanelsOf(columns), first + GROUP);
@@ -156,7 +156,7 @@ function addEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, co
   for (let i = 0; i < rows; i++) memory.copy(c + <usize>i * ldc, edge + <usize>i * 48, width);
 }
 
-/** A tile beside the rows of tiles, wide enough for so many columns. */
+/** A tile outside the rows of tiles, wide enough for the remaining columns. */
 function singleTile(k: i32, a: usize, b: usize, from: usize, step: usize, c: usize, ldc: usize, columns: i32): void {
   if (columns > 4) wideTile(k, a, b, from, step, c, ldc);
   else narrowTile(k, a, b, from, step, c, ldc);
@@ -180,14 +180,14 @@ function transposePair(from: usize, ld: usize, to: usize, next: usize): void {
   v128.store(next, v128.shuffle<f64>(upper, lower, 1, 3));
 }
 
-/** The same for any number of columns and rows. */
+/** As `mirrorPair`, for any number of columns and rows. */
 function mirrorColumns(from: usize, to: usize, ld: usize, rows: i32, columns: i32): void {
   for (let j = 0; j < columns; j++) {
     for (let i = 0; i < rows; i++) store<f64>(to + <usize>j * ld + (<usize>i << 3), load<f64>(from + <usize>i * ld + (<usize>j << 3)));
   }
 }
 
-/** Of a tile on the diagonal, what lies below its own. */
+/** Mirrors the entries of a diagonal tile below its diagonal. */
 function mirrorEntries(at: usize, ld: usize, n: i32): void {
   for (let i = 1; i < n; i++) {
     for (let j = 0; j < i; j++) store<f64>(at + <usize>i * ld + (<usize>j << 3), load<f64>(at + <usize>j * ld + (<usize>i << 3)));

@@ -1,6 +1,9 @@
 import { writeNumber } from './number-text';
 
-/** Kinds of columns: doubles, NaN for none; int32 numbers with one value for none; texts by their places. */
+/**
+ * Kinds of columns: doubles, NaN for a missing value; int32 numbers with one value for a missing one; texts by their
+ * positions.
+ */
 const NUMBER: u8 = 0;
 const COUNT: u8 = 1;
 
@@ -81,7 +84,7 @@ function copy(tokens: usize, place: u32, at: usize): usize {
   return at + length;
 }
 
-/** Copies eight bytes at a time: what is written behind the end is written over, or room that no one reads. */
+/** Copies eight bytes at a time: bytes after the end are overwritten later, or are in unused space. */
 @inline
 function move(from: usize, length: usize, to: usize): void {
   for (let i: usize = 0; i < length; i += 8) store<u64>(to + i, load<u64>(from + i));

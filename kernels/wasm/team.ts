@@ -13,7 +13,7 @@ import { symvRows } from './vectors';
 // takes a part of one turn with the task of another.
 const TICKET: usize = 0; // turn << TURN_BITS | next part
 const SLEEPERS: usize = 4;
-const DONE: usize = 64; // on a line of its own: everybody counts here
+const DONE: usize = 64; // on a separate line: every thread counts here
 const AT_WORK: usize = 128; // followers that have not gone home
 const WORK: usize = 132;
 const PARTS: usize = 136;
@@ -59,7 +59,7 @@ export function teamBoardBytes(): usize {
   return BOARD_BYTES;
 }
 
-/** This thread leads so many followers over a zeroed board, until it ends the team. */
+/** Makes this thread lead a number of followers over a zeroed board, until it ends the team. */
 export function leadTeam(at: usize, followers: i32): void {
   board = at;
   leads = true;
@@ -245,7 +245,7 @@ function rankKPart(part: i32, scratch: usize): void {
   else if (slab + 1 < slabsOf(rows)) packSlab(<usize>word(0), rows, columns, slab + 1, <usize>word(6));
 }
 
-/** Bytes of the sums of a parted symmetric product. */
+/** Bytes of the sums of a divided symmetric product. */
 export function teamSymvScratch(n: i32): usize {
   return <usize>SYMV_PARTS * (<usize>n << 3);
 }

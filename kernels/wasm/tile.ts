@@ -7,7 +7,7 @@ import { addProduct, subtractProduct } from './fused';
  * anywhere, its bits stay.
  *
  * `a` is a spread panel [k][4][2], `b` a packed one [k][4]; `c` has rows `ldc` bytes apart. Eight accumulators of two lanes, six loads
- * a summand: on spread panels none of them needs an address of its own, and decoding keeps up with the arithmetic (broadcasting loads:
+ * a summand: on spread panels none of them needs a separate address, and decoding keeps up with the arithmetic (broadcasting loads:
  * 4 % slower on Node 20). The exits between the four summands of a turn are deliberate: without a branch V8 hoists all loads to the top
  * and spills accumulators, which costs 40 %. In place rather than called: factorisations take 3 % less.
  */
@@ -132,8 +132,8 @@ export function spread(k: i32, panel: usize, sign: f64, to: usize): void {
 export const EDGE_BYTES: usize = 128;
 
 /**
- * The same for a tile of which only part of `c` exists: `rows` x `columns`, and of row i the columns from i + shift on (no such bound with a
- * shift of -4). `edge` is scratch.
+ * As `tile`, where only part of `c` exists: `rows` x `columns`, and of row i the columns from i + shift on (no such
+ * bound with a shift of -4). `edge` is scratch.
  */
 export function tileEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, columns: i32, shift: i32, edge: usize): void {
   memory.fill(edge, 0, EDGE_BYTES);

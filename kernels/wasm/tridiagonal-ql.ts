@@ -39,8 +39,8 @@ function largest(d: usize, e: usize, n: i32): f64 {
 function firstNegligible(d: usize, e: usize, n: i32, l: i32, floor: f64): i32 {
   let m = l;
   while (m < n - 1) {
-    const beside = abs(load<f64>(at(d, m))) + abs(load<f64>(at(d, m + 1)));
-    if (abs(load<f64>(at(e, m))) <= f64.EPSILON * beside + floor) break;
+    const neighbours = abs(load<f64>(at(d, m))) + abs(load<f64>(at(d, m + 1)));
+    if (abs(load<f64>(at(e, m))) <= f64.EPSILON * neighbours + floor) break;
     m++;
   }
   return m;

@@ -1,4 +1,7 @@
-/** Halvings until two ends are neighbours, or as near to zero as rounding beside the largest entry: from 1 to 2^-104, and some. */
+/**
+ * Halvings until two ends are adjacent, or as near to zero as rounding relative to the largest entry: from 1 to 2^-104,
+ * with a margin.
+ */
 const HALVINGS_MAX: i32 = 128;
 
 /**
@@ -13,12 +16,12 @@ export function tridiagonalRange(d: usize, e: usize, n: i32, out: usize): bool {
   let square: f64 = 1;
   for (let i = 0; i < n; i++) {
     const own = load<f64>(at(d, i));
-    const beside = i < n - 1 ? abs(load<f64>(at(e, i))) : 0;
-    low = min(low, own - (before + beside));
-    high = max(high, own + (before + beside));
-    store<f64>(at(e, i), beside * beside);
-    square = max(square, beside * beside);
-    before = beside;
+    const after = i < n - 1 ? abs(load<f64>(at(e, i))) : 0;
+    low = min(low, own - (before + after));
+    high = max(high, own + (before + after));
+    store<f64>(at(e, i), after * after);
+    square = max(square, after * after);
+    before = after;
   }
   if (!(high - low < f64.POSITIVE_INFINITY)) return false;
   const pivot = f64.MIN_NORMAL_VALUE * square;

@@ -13,7 +13,7 @@ export function tridiagonaliseScratch(n: i32): usize {
 /**
  * Reduces a symmetric matrix, upper triangle row-major, to T = Q' A Q: `d` the diagonal, `e` what couples i and i + 1 (e[n-1] = 0).
  * Row i right of the diagonal becomes the Householder vector v_i (its first entry 1), `tau` its factor: H_i = I - tau v v',
- * Q = H_0 H_1 ... H_(n-2). What lies below the diagonal is neither read nor written.
+ * Q = H_0 H_1 ... H_(n-2). The part below the diagonal is neither read nor written.
  *
  * The rows of a block are brought up to date one by one; the trailing matrix only after the block, by one product of rank 2 x WIDTH.
  * A team shares both halves of the work, the products with the trailing matrix and its updates.

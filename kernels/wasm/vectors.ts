@@ -111,7 +111,10 @@ export function symv(a: usize, n: i32, ld: usize, x: usize, out: usize): void {
   symvRows(a, n, ld, x, out, 0, n);
 }
 
-/** What the rows [first, last) of that triangle contribute; `first` is a multiple of 4, and so is `last` unless it is n. */
+/**
+ * Adds the contribution of the rows [first, last) of that triangle; `first` is a multiple of 4, and so is `last` unless
+ * it is n.
+ */
 export function symvRows(a: usize, n: i32, ld: usize, x: usize, out: usize, first: i32, last: i32): void {
   let i = first;
   a += <usize>first * (ld + 8);

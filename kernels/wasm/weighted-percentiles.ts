@@ -1,19 +1,19 @@
-// The range of the values is parted, and a part in which a share lies is parted again, until few are left to sort.
+// The range of the values is divided, and the part that contains a share is divided again, until few are left to sort.
 
 /** Parts of a range of equal width: a few values in each. */
 const BUCKETS: i32 = 128;
 const LYING_BYTES: usize = 1024;
 
-/** Values that are sorted rather than parted. */
+/** Maximum number of values that are sorted rather than divided. */
 const FEW: i32 = 24;
 
-/** Positive values whose largest is so many times the least are parted by their magnitude: those of companies are. */
+/** Positive values with a larger ratio of largest to smallest are divided by magnitude: those of companies are. */
 const WIDE: f64 = 16;
 
-/** Parts of parts; what is left then is sorted, however many they are. */
+/** Maximum depth of division; the remaining values are then sorted, however many they are. */
 const LEVELS: i32 = 8;
 
-/** What rounding may leave of a share: sums of equal weights reach it. */
+/** Tolerance for rounding of a share: sums of equal weights reach it. */
 const SLACK: f64 = 1e-12;
 
 /** The bucket of what has no value or no weight. */
@@ -22,7 +22,7 @@ const NOWHERE: u8 = 255;
 /** Buckets compared at a time. */
 const LANES: i32 = 16;
 
-// What all parts of one call have in common, and what the sums of a part came to.
+// State shared by all parts of one call, and the sums of a part.
 let limits: usize = 0;
 let found: usize = 0;
 let levels: usize = 0;
@@ -157,7 +157,7 @@ function place(
 /** The shares from one to before another among the values of a level, by the buckets in which they lie. */
 function seek(values: usize, weights: usize, count: i32, depth: i32, first: i32, last: i32, below: f64): void {
   const level = levels + <usize>depth * levelBytes(room);
-  // The last bucket with a weight: whatever rounding leaves of a share lies in it.
+  // The last bucket with a weight: it contains the share that rounding left over.
   let top = BUCKETS - 1;
   while (top > 0 && load<f64>(level + (<usize>top << 3)) == 0) top--;
   let share = first;

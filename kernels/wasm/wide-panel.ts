@@ -7,7 +7,7 @@ export function widePanelBytes(k: i32): usize {
   return <usize>k * 48;
 }
 
-/** Panels that cover so many columns. */
+/** Number of panels that cover the columns. */
 // @ts-ignore: decorator
 @inline
 export function widePanelsOf(columns: i32): i32 {

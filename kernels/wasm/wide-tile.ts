@@ -11,7 +11,7 @@ const EACH_ROW = !ASC_FEATURE_RELAXED_SIMD;
  * accumulators of two lanes, six loads a summand: two for three multiplications, where a tile of 4 x 4 takes three for four and 3 % longer an
  * entry on Node 20. An exit follows each row, deliberately: V8 moves all loads of a stretch without branches to its top, and then spills
  * accumulators, which takes three times as long. They are never taken, for no panel lies at addresses as low as these. Summands that are no
- * whole turn of four have a loop of their own: exits that are taken between the four would each compute an address first. In place rather
+ * whole turn of four have a separate loop: exits that are taken between the four would each compute an address first. In place rather
  * than called, which takes 1 % less.
  */
 // @ts-ignore: decorator
@@ -143,7 +143,7 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
   v128.store(c, c22, 32);
 }
 
-/** The same for a tile of 3 x 4, called, on four neighbouring columns of a packed panel. */
+/** As `wideTile` for a tile of 3 x 4, called, on four neighbouring columns of a packed panel. */
 export function narrowTile(k: i32, a: usize, b: usize, from: usize, step: usize, c: usize, ldc: usize): void {
   let c00 = v128.load(from);
   let c01 = v128.load(from, 16);

@@ -2,7 +2,7 @@ import { cholesky } from '../algebra/cholesky.js';
 import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js';
 import { assert } from '../assert.js';
 
-/** Pair steps per name before a round of the search gives way to the exact solve. */
+/** Pair steps per asset before the search switches to the exact solve. */
 const STEPS_PER_NAME = 60;
 
 /** Exact solves on a guessed active set before the search sharpens its guess. */
@@ -28,7 +28,7 @@ export interface MinimumVarianceOutcome {
   readonly status: 'solved' | 'iteration-limit';
   /** Exact solves on an active set. */
   readonly solves: number;
-  /** Whether the matrix was singular and a ridge made the answer unique. */
+  /** True when the matrix was singular and a ridge made the answer unique. */
   readonly ridged: boolean;
 }
 

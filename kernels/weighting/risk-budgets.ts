@@ -18,7 +18,7 @@ const TOLERANCE = 1e-13;
 /** Differences that count as solved where rounding leaves more than the tolerance. */
 const ACCEPTED = 1e-11;
 
-/** A step goes at most so far towards the edge of the positive orthant. */
+/** Maximum share of the distance to the edge of the positive orthant for a step. */
 const STEP_SHARE = 0.95;
 
 /**
@@ -162,7 +162,7 @@ function oneFactorWeights({ budgets, variances }: Names, marginal: Float64Array,
 
 interface Wanted {
   readonly x: Float64Array;
-  /** What contributions lack of their budgets. */
+  /** Budgets less contributions. */
   readonly right: Float64Array;
   /** Largest part of it, relative to the budget, that may be left. */
   readonly left: number;
@@ -209,7 +209,7 @@ function stepByGradients(
   return false;
 }
 
-/** The same by a factor of the curvature; returns whether it has one. */
+/** As above, by a factor of the curvature; returns whether the curvature has one. */
 function stepByFactor(
   algebra: DenseAlgebra,
   metric: Metric,

@@ -145,7 +145,7 @@ async function composeOn(
   const indices = composeIndices(rooms, history.removals);
   const runs = composeRuns(rooms, indices);
   const reports = composeReports(rooms, history.removals);
-  const accountability = composeAccountability(rooms, keys, open);
+  const accountability = await composeAccountability(rooms, keys, open);
   const { notes, authenticate, reachOf } = accountability;
   const operations = composeOperations(rooms, {
     onCancelled: notes.cancelled,

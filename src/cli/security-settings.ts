@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { hostPortOf } from '#base/text/host-port.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { claimGrantIn } from '#http/oidc/claims.js';
+import { isLocalIssuer } from '#http/oidc/tokens.js';
 import type { TlsFiles } from '#http/tls.js';
 import { secretKeyIn } from '#store/secrets/secret-box.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
@@ -71,11 +72,19 @@ export const SECURITY_SETTINGS = {
     help: 'How ids outside the prefixes of a key are answered: none refuses them with 403, prefix as absent with 404.',
     schema: z.enum(['none', 'prefix']),
   }),
-  oidcIssuer: optionalText(
-    'oidc-issuer',
-    'DIVISOR_OIDC_ISSUER',
-    'Address of an OpenID provider, whose tokens are accepted beside keys.',
-  ),
+  oidcIssuer: declare({
+    flag: 'oidc-issuer',
+    variable: 'DIVISOR_OIDC_ISSUER',
+    otherwise: () => '',
+    help: 'Address of an OpenID provider, whose tokens are accepted beside keys; over HTTPS unless it is on this machine.',
+    schema: z
+      .string()
+      .refine(
+        (text) => text === '' || isLocalIssuer(text) || (text.startsWith('https://') && URL.canParse(text)),
+        'must be https://..., or http:// of a loopback address',
+      )
+      .transform((text) => (text === '' ? undefined : text)),
+  }),
   oidcAudience: optionalText('oidc-audience', 'DIVISOR_OIDC_AUDIENCE', 'Audience that its tokens must name.'),
   oidcClientId: optionalText(
     'oidc-client-id',

@@ -7,7 +7,7 @@ import { isToken, type Tokens } from './oidc/tokens.js';
 
 /** A request as far as it says who sends it. */
 export interface Sender {
-  readonly request: Pick<Request, 'method' | 'headers'>;
+  readonly request: Pick<Request, 'method' | 'headers' | 'url'>;
   address(): string | undefined;
 }
 
@@ -31,8 +31,9 @@ export interface SignedIn {
  * that are no foreign web page.
  */
 export function createAuthenticate(keys: Pick<Keys, 'verify' | 'areConfigured'>, signedIn?: SignedIn): Authenticate {
-  return ({ request: { method, headers }, address }) => {
+  return ({ request: { method, headers, url }, address }) => {
     if (!keys.areConfigured() && signedIn?.tokens === undefined) {
+      assertOwnTarget(url);
       assertOwnClient(method, headers);
       return ANYBODY;
     }
@@ -72,6 +73,12 @@ function credentialOf(headers: Headers): string {
 }
 
 const unauthenticated = (message: string) => new Refusal('UNAUTHENTICATED', message);
+
+/** The line of a request may name a host of its own, as one that is meant for a proxy does. */
+function assertOwnTarget(url: string): void {
+  const host = URL.canParse(url) ? new URL(url).hostname : url;
+  if (!isLoopbackName(host)) throw foreign(`answers to loopback names only, not to ${shown(host)}`);
+}
 
 /**
  * A web page may send requests to this machine, by its own origin or by a name it made to point here, and a proxy may

@@ -72,6 +72,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
     socket[REQUESTS] = count;
     // node's own maxRequestsPerSocket leaves the socket open and answers what still comes on it with an empty 503.
     if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;
+    if (hasTwoHosts(incoming)) return refuse(app, faultOf('HOSTS'), socket);
     answerAny(incoming, outgoing);
   };
   const secure = secrets && createSecureServer({ ...settings, ...secrets }, onRequest);
@@ -81,7 +82,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
   limitConnections(server, isTrustedProxy);
   server.on('clientError', (failure: NodeJS.ErrnoException, socket) => refuse(app, failure, socket as Socket));
   server.on('checkExpectation', (_incoming, outgoing: ServerResponse) => {
-    refuse(app, { ...new Error('unknown expectation'), code: 'EXPECTATION' } as NodeJS.ErrnoException, outgoing.socket);
+    refuse(app, faultOf('EXPECTATION'), outgoing.socket);
   });
 
   await new Promise<void>((resolve, reject) => {
@@ -123,11 +124,24 @@ function fullReader(app: App): Reader {
     reader === undefined ? load().then((loaded) => loaded(incoming, outgoing)) : reader(incoming, outgoing);
 }
 
-const PARSER_FAULTS: Record<string, string> = {
+/** Whether a request names two hosts, of which a proxy before this service may have looked at the other one. */
+function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts > 1;
+}
+
+const faultOf = (code: keyof typeof PARSER_FAULTS): NodeJS.ErrnoException => Object.assign(new Error(code), { code });
+
+const PARSER_FAULTS = {
   HPE_HEADER_OVERFLOW: 'The headers are longer than the service accepts.',
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
   EXPECTATION: 'The service does not know the expectation of the header Expect.',
-};
+  HOSTS: 'The request has more than one header Host.',
+} as const;
 
 /**
  * Answers what the parser of HTTP refused, as long as the socket still takes it. A connection that brought nothing is
@@ -138,6 +152,8 @@ function refuse(app: App, failure: NodeJS.ErrnoException, socket: Socket | null)
     socket?.destroy();
     return;
   }
-  const message = PARSER_FAULTS[failure.code ?? ''] ?? 'The request is not HTTP/1.1 as RFC 9112 defines it.';
+  const message =
+    (PARSER_FAULTS as Readonly<Record<string, string>>)[failure.code ?? ''] ??
+    'The request is not HTTP/1.1 as RFC 9112 defines it.';
   socket.end(rawErrorResponse(new Refusal('MALFORMED_REQUEST', message), app.headersFor(newRequestId())));
 }

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { unwatchFile, watchFile } from 'node:fs';
 import type { Server } from 'node:https';
@@ -25,9 +26,10 @@ const HANDSHAKE_TIMEOUT_MS = 5_000;
 /** How often the files are looked at: certificates are renewed days before they end. */
 const WATCH_MS = 5_000;
 
-/** Reads the files. @throws Error of a file that cannot be read, or of a certificate that is not that of the key */
+/** Reads the files. @throws Error of a file that cannot be read, is damaged, or of a certificate that is not that of the key */
 export async function readTls({ cert, key, clientCa }: TlsFiles): Promise<TlsOptions> {
   const [certificate, secret, ca] = await Promise.all([cert, key, clientCa].map((path) => path && readFile(path)));
+  if (ca) assertCertificates(ca as Buffer, clientCa!);
   const options = {
     cert: certificate as Buffer, // named above
     key: secret as Buffer,
@@ -36,6 +38,15 @@ export async function readTls({ cert, key, clientCa }: TlsFiles): Promise<TlsOpt
   };
   createSecureContext(options); // which compares them
   return options;
+}
+
+/** Without this, a server reads authorities of a damaged file as none and accepts no client. @throws Error */
+function assertCertificates(pem: Buffer, path: string): void {
+  const text = pem.toString('latin1');
+  const blocks = text.match(/-----BEGIN [A-Z ]+-----[^-]*-----END [A-Z ]+-----/g) ?? [];
+  const begun = text.split('-----BEGIN ').length - 1;
+  if (blocks.length === 0 || blocks.length !== begun) throw new Error(`${path} is no file of whole PEM certificates`);
+  for (const block of blocks) createSecureContext({ ca: new X509Certificate(block).toString() });
 }
 
 /**

@@ -18,6 +18,7 @@ export const DOCUMENT_KINDS = [
   'delivery',
   'key',
   'key-use',
+  'ended-sessions',
   'sharing',
   'history',
   'version',

@@ -8,7 +8,7 @@ import type { ReturnVariant } from '#domain/market/market-data.js';
 import { lastAtMost } from '#domain/numbers/search.js';
 import { panelRows } from './panel-rows.js';
 
-/** What a run says of the closes of its index: arrays of one length, by date. */
+/** Closes of the index of a run: arrays of one length, by date. */
 export interface ClosesView {
   /** YYYY-MM-DD, ascending. */
   readonly dates: readonly string[];
@@ -20,7 +20,7 @@ export interface ClosesView {
   readonly composition_hash: readonly string[];
   /** Names that the index holds at the close. */
   readonly held: readonly number[];
-  /** Those of them without a bar on the date, though their exchange was open; zeros where the run does not tell. */
+  /** Securities without a bar on the date, though their exchange was open; zeros where the run does not record it. */
   readonly without_bar: readonly number[];
 }
 
@@ -45,7 +45,7 @@ export function closesView(columns: RunColumns): ClosesView {
   };
 }
 
-/** What the index holds at each close. */
+/** The holdings of the index at each close. */
 function compositions(
   columns: RunColumns,
   days: Int32Array,

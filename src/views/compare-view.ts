@@ -27,13 +27,13 @@ export interface Comparison {
     readonly variant: MeasuredVariant;
     readonly currency: string;
   }[];
-  /** What makes the levels another thing than they look: dates that the benchmark lacks, other returns or currencies. */
+  /** Limits of the comparison: dates that the benchmark lacks, other returns or currencies. */
   readonly findings: readonly Finding[];
 }
 
-/** Levels of one that is compared, on days of its own, [T] each. */
+/** Levels of one compared series, on its own days, [T] each. */
 export interface ComparedLevels {
-  /** As it was asked for; its id unless given. */
+  /** Requested name. Default: the id. */
   readonly name?: string;
   readonly id: string;
   readonly days: Int32Array;
@@ -216,7 +216,7 @@ const ENTRY = jsonObject<CompareEntry, EntrySource>({
   max_drawdown: numberMember(({ metrics }) => metrics.max_drawdown),
 });
 
-/** What a benchmark has for the state of a run. */
+/** The state of a benchmark, which has no run. */
 const NO_RUN: ComparedState = { run_id: null, index_version: null, stale: null };
 
 const COMPARISON = jsonObject<

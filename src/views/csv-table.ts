@@ -19,7 +19,7 @@ export function csvTable(header: readonly string[], rows: Iterable<readonly Cell
   return `${lines.join('\r\n')}\r\n`;
 }
 
-/** A table of numbers by date as CSV; what is not finite is empty. @cost some 100 ns a number */
+/** A table of numbers by date as CSV; numbers that are not finite are empty. @cost some 100 ns a number */
 export function datedCsv({ days, columns }: DatedTable): string {
   const header = ['date', ...columns.map(({ name }) => name)];
   return csvTable(

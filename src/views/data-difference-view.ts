@@ -1,6 +1,6 @@
 import type { DataDifferenceView } from '#contract/stores/data-versions.js';
 
-/** What parts two versions of a data store. */
+/** The differences between two versions of a data store. */
 interface VersionsDifference {
   readonly from: number;
   readonly to: number;

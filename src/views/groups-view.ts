@@ -21,7 +21,7 @@ export interface GroupsInput {
   readonly by: string;
   /** Group of a name as known on a day. */
   groupOf(name: string, day: Day): string;
-  /** Index compared with, run from its definition, null without one. */
+  /** Benchmark index, run from its definition, or null. */
   readonly benchmark: { readonly id: string; readonly book: Book; readonly variant: MeasuredVariant } | null;
 }
 
@@ -231,7 +231,7 @@ function inGroups(held: Float64Array, parts: Float64Array, { groupAt, count, cas
     contributions[group]! += parts[i]!;
     invested += weight;
   }
-  // What rounding leaves of 1 is no cash.
+  // Rounding differences from 1 are not cash.
   if (Math.abs(1 - invested) > CASH_MIN) weights[cash]! += 1 - invested;
   return { weights, contributions };
 }

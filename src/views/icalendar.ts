@@ -2,14 +2,14 @@ import { formatDay, type Day } from '#domain/time/days.js';
 
 /** A whole day in a calendar file. */
 export interface CalendarEntry {
-  /** The same whenever the entry is written. */
+  /** Stable identifier of the entry, whenever it is written. */
   readonly uid: string;
   readonly day: Day;
   readonly summary: string;
   readonly category: string;
 }
 
-/** What a calendar file says of itself. */
+/** Metadata of a calendar file. */
 export interface CalendarAbout {
   readonly name: string;
   readonly description: string;
@@ -31,7 +31,7 @@ const NO_EVENTS = [
 
 /**
  * A calendar file.
- * @source RFC 5545; RFC 7986 for what the file says of itself
+ * @source RFC 5545; RFC 7986 for the metadata of the file
  */
 export function icalendar({ name, description, stamp }: CalendarAbout, entries: readonly CalendarEntry[]): string {
   const lines = [

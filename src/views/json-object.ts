@@ -8,11 +8,9 @@ export type StoredObject = Readonly<Record<string, unknown>>;
 /** How a member of type V is written from a source. */
 export interface Member<V, S> {
   readonly write: (json: JsonWriter, source: S) => void;
-  /** Whether an object has it; always unless given. */
+  /** True when an object has the member. Default: always. */
   readonly has?: (source: S) => boolean;
-  /**
-   * What stands for it in texts that were stored before there was such a member; absent for one that every version had.
-   */
+  /** Value for texts that were stored before the member existed; absent for a member that every version had. */
   readonly older?: (stored: StoredObject) => V;
   /** Of a member that consists of members: its value with theirs. */
   readonly upgrade?: (value: unknown) => unknown;
@@ -85,7 +83,7 @@ export function writtenMember<V, S>(write: (json: JsonWriter, source: S) => void
   return { write };
 }
 
-/** A member that is an object of its own; null where the source has none. */
+/** A member that is itself an object; null where the source has none. */
 export function objectMember<V, S, P>(object: JsonObject<P>, of: (source: S) => P | null): Member<V, S> {
   return {
     write(json, source) {

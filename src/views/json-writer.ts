@@ -5,12 +5,12 @@ import { createNumberMembers, type NumberMembers } from './number-members.js';
 /**
  * Writes JSON text as bytes, several times faster than building objects for JSON.stringify: the caller writes the
  * syntax, the writer the values. Numbers have the shortest form that reads back to the same double, -0 is written 0.
- * What it gives is what JSON.stringify gives for the same value.
+ * The output equals that of JSON.stringify for the same value.
  */
 export interface JsonWriter {
   /** Text that is JSON already: syntax, keys, constants. */
   raw(text: string): void;
-  /** The same as bytes, for text that is written often: see `jsonToken`. */
+  /** As `text`, as bytes, for text that is written often: see `jsonToken`. */
   token(text: Uint8Array): void;
   string(value: string): void;
   /** @throws Refusal NUMERIC_FAILURE when the number is not finite */
@@ -24,11 +24,11 @@ export interface JsonWriter {
   members(keys: readonly string[], places: Int32Array, values: Float64Array): void;
   /** Any JSON value. */
   value(value: unknown): void;
-  /** Bytes written so far. @cost what is in the window is moved */
+  /** Number of bytes written so far. @cost moves the contents of the window */
   mark(): number;
   /** Writes again what was written between two marks. */
   repeat(from: number, to: number): void;
-  /** A copy of what was written between two marks; null where it has left the memory. */
+  /** A copy of the text between two marks; null where it has left the memory. */
   written(from: number, to: number): Uint8Array | null;
 }
 
@@ -79,7 +79,7 @@ export type TextRoom = (bytes: number) => Uint8Array<ArrayBuffer>;
 
 /**
  * @param expectedBytes room made at first: the nearer, the less is moved.
- * @param room gives the memory, which the text keeps whatever its size; memory of its own unless given
+ * @param room gives the memory, which the text keeps whatever its size. Default: new memory
  */
 export function createJsonWriter(expectedBytes = 1 << 14, room?: TextRoom): JsonBytesWriter {
   const take = room ?? ((bytes) => new Uint8Array(bytes));

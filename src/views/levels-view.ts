@@ -24,7 +24,7 @@ export interface IndexLevels {
   readonly divisor: Float64Array;
 }
 
-/** @throws Refusal VARIANT_NOT_AVAILABLE when the prices of the run cannot tell the variant */
+/** @throws Refusal VARIANT_NOT_AVAILABLE when the prices of the run do not permit the variant */
 export function indexLevels(columns: RunColumns, { variant, start, end }: LevelsQuery): IndexLevels {
   const days = columns.i32('indexDays');
   const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));

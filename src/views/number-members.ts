@@ -19,7 +19,7 @@ const NO_KEYS: readonly string[] = [];
 const KINDS: readonly ColumnKind[] = ['text', 'number'];
 const ENCODER = new TextEncoder();
 
-/** @cost some 30 ns a member: keys lie beside the numbers, as a column of a table */
+/** @cost some 30 ns a member: keys are next to the numbers, as a column of a table */
 export function createNumberMembers(text: NumberText): NumberMembers {
   const { table } = text;
   const slots = { keys: table.integers(0), values: table.numbers(1) };
@@ -70,7 +70,7 @@ export function createNumberMembers(text: NumberText): NumberMembers {
       for (let from = 1; from < places.length; from += CHUNK_ROWS) {
         const to = Math.min(places.length, from + CHUNK_ROWS);
         if (keys !== known || drops !== table.drops) begin(keys);
-        // What earlier keys needed may leave no room for these.
+        // The needs of earlier keys may leave no space for these.
         if (fillKeys(places, from, to) || (begin(keys), fillKeys(places, from, to))) {
           if (!fillValues(values, from, to) || !table.write(KINDS, marks, to - from)) return false;
         } else {

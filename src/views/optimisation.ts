@@ -70,7 +70,7 @@ export function toOptimisationResult(
   };
 }
 
-/** What the risk of a run was measured by. */
+/** The risk model with which the risk of a run was measured. */
 function riskModelOf(
   { observed }: OptimisationRun,
   { measuredBy, asked }: Pick<RunIdentity, 'measuredBy' | 'asked'>,
@@ -79,7 +79,7 @@ function riskModelOf(
     const { modelId, settings, ...rest } = measuredBy;
     return { model_id: modelId, settings: { ...settings }, ...rest };
   }
-  const estimator = RiskEstimator.parse(asked ?? {}); // A stored model was told above.
+  const estimator = RiskEstimator.parse(asked ?? {}); // A stored model was returned above.
   const { first, last, sessions } = observed!; // So was its window.
   return {
     model_id: null,
@@ -128,7 +128,7 @@ function frontierOf({
   };
 }
 
-/** What the rows do to the objective, on the wire. */
+/** The effect of the rows on the objective, on the wire. */
 function explanationOf({
   sensitivities,
   rowCosts,

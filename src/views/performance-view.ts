@@ -78,7 +78,7 @@ export function metricsView(columns: RunColumns): RunMetrics {
 
 /**
  * Index points on dates of a run, [T]; the index has every date of its run.
- * @param variant its own unless given
+ * @param variant default: its own
  * @throws Refusal VARIANT_NOT_AVAILABLE
  */
 export function indexOn(columns: RunColumns, days: Int32Array, variant: ReturnVariant | null = null): Float64Array {

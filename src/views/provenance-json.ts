@@ -25,7 +25,7 @@ interface GapsAndPricing {
   readonly run: Pick<RunRecord, 'identifiers' | 'gaps' | 'pricing'>;
 }
 
-/** A row of arrays that lie beside each other. */
+/** A row of parallel arrays. */
 interface Row<A> {
   readonly of: A;
   readonly i: number;
@@ -42,7 +42,7 @@ const PRICING = jsonObject<RebalancePricingPayload, Row<RunRecord['pricing']>>({
   priced_from: textMember(({ of: { pricedFrom }, i }) => formatDay(pricedFrom[i]!)),
 });
 
-/** What result and record have of prices that were missing, and from which sessions rebalances were priced. */
+/** Members of result and record about missing prices, and about the sessions whose prices rebalances used. */
 export function gapsAndPricing<S extends GapsAndPricing>(): Members<
   Pick<BacktestRunResult, 'price_gaps' | 'rebalance_pricing'>,
   S

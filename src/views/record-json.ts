@@ -42,7 +42,7 @@ function bookMember(of: (run: RunRecord) => RecordedBook | null): Member<BookPay
   });
 }
 
-/** The same, wherever the writer writes. @cost some 60 ns a number */
+/** As `recordJson`, to any writer. @cost some 60 ns a number */
 export function writeRecord(json: JsonWriter, run: RunRecord, stamp: RunStamp): void {
   RECORD.write(json, { run, stamp, writeFrame: createFrameWriter(json, run.identifiers) });
 }

@@ -6,7 +6,7 @@ import type { FactorModelName, FactorSplit } from '#domain/risk/factor-risk.js';
 /** Parts of a variance that differ from the whole by no more than this add up. */
 const RECONCILES_WITHIN = 1e-12;
 
-/** An active variance by factors, and what it is measured by. */
+/** An active variance by factors, and its risk model. */
 export interface MeasuredFactors extends FactorSplit {
   readonly model: FactorModelName | 'imported';
   readonly coveredWeight: number;

@@ -56,7 +56,7 @@ export function riskValidationView(
   };
 }
 
-/** What a validation found, for people. */
+/** The result of a validation as a sentence. */
 export function validationSentence({ forecasts, horizon, families }: RiskValidationView): string {
   const biases = families.map(({ family, bias }) => `${family.replace('_', ' ')} ${bias.toFixed(2)}`);
   return `${forecasts} forecasts of ${horizon} sessions. Bias: ${biases.join(', ')}.`;
@@ -103,7 +103,7 @@ function familyView(family: PortfolioFamily, all: readonly PortfolioView[]): Ris
   ];
 }
 
-/** Families of one portfolio, which are told by date one by one. */
+/** Families of one portfolio, which are reported by date one by one. */
 const SINGLE = ['equal_weight', 'index'] as const satisfies readonly PortfolioFamily[];
 
 function byDate(days: readonly ForecastDay[]): RiskValidationView['by_date'] {

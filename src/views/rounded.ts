@@ -1,10 +1,10 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { roundHalfAway } from '#domain/numbers/round-half-away.js';
 
-/** What is rounded where it is published, exported or printed. */
+/** The figures that are rounded when published, exported or printed. */
 type Rounded = 'level' | 'weights';
 
-/** Decimals that the index of a run has of what is shown; undefined where it is shown in full. */
+/** Decimals of the index of a run for a figure; undefined where it is shown in full. */
 export function decimalsOf({ header: { rounding } }: RunColumns, of: Rounded): number | undefined {
   return rounding?.[of];
 }

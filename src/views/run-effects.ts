@@ -10,7 +10,9 @@ export interface RunEffect {
   readonly name: number;
   readonly at: number;
   readonly effect: SessionEffect;
-  /** The same on a short position, which pays dividends whole; no other where nothing is withheld or none was held. */
+  /**
+   * Effect on a short position, which pays gross dividends; the same effect where nothing is withheld or none was held.
+   */
   readonly onShort: SessionEffect;
 }
 
@@ -61,7 +63,7 @@ interface Distribution extends Pick<RunEffect, 'name' | 'at'> {
 
 const NOTHING_PAID: Pick<Distribution, 'special' | 'income' | 'onShort'> = { special: 0, income: 0, onShort: 0 };
 
-/** What does not buy more of the security that pays it. */
+/** Distributions that do not buy more of the paying security. */
 function distributions(columns: RunColumns): Map<number, Distribution> {
   const paid = new Map<number, Distribution>();
   if (!columns.has('distributions')) return paid;

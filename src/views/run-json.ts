@@ -66,9 +66,7 @@ export interface ResultSnapshots {
   readonly identifiers: readonly string[];
 }
 
-/**
- * Where snapshots lie in what is written of a result, without brackets: those stored by themselves belong before them.
- */
+/** Position of snapshots in the written result, without brackets: separately stored ones belong before them. */
 export interface SnapshotsPlace {
   readonly from: number;
   readonly to: number;
@@ -304,7 +302,7 @@ function servedSnapshots(rebalances: readonly Composition[]): readonly Compositi
 /** Bytes of a weight, and of what stands around its key: quotes, comma and colon. */
 const WEIGHT_BYTES = 23;
 const AROUND_KEY_BYTES = 4;
-/** Bytes of a snapshot beside its weights. */
+/** Bytes of a snapshot without its weights. */
 const SNAPSHOT_BYTES = 1_000;
 /** Bytes of a date and of a value of a series. */
 const SERIES_BYTES = 36;
@@ -314,7 +312,7 @@ function resultBytes({ days }: RunSummary): number {
   return 100_000 + 6 * SERIES_BYTES * days.length;
 }
 
-/** The names of the last snapshot tell how long keys are. */
+/** The securities of the last snapshot give the length of keys. */
 function snapshotBytes(snapshots: readonly Pick<Snapshot, 'columns'>[], identifiers: readonly string[]): number {
   const last = snapshots.at(-1)?.columns ?? NO_COLUMNS;
   const letters = last.reduce((sum, column) => sum + identifiers[column]!.length, 0);

@@ -71,7 +71,7 @@ export interface RunWindow {
 export interface WindowOptions {
   /** The rows of the window, when somebody else reads them too. */
   readonly weights?: PanelRows;
-  /** Whether the growth of the names is wanted, as it is by default. */
+  /** True when the growth of the securities is required. Default: true. */
   readonly follow?: boolean;
 }
 
@@ -158,7 +158,10 @@ function contributeAndGrow(parts: Float64Array, growth: Float64Array, { held, dr
 }
 
 interface Transfers {
-  /** Adds what names earned beside their prices over the period that ends at a date, and, where asked, what they grew. */
+  /**
+   * Adds the earnings of securities other than price changes over the period that ends at a date and, on request, their
+   * growth.
+   */
   addTo(parts: Float64Array, at: number, growth: GrownNames | null): void;
 }
 

@@ -23,7 +23,7 @@ export function writeKnown(json: JsonWriter, values: Float64Array): void {
   json.raw(']');
 }
 
-/** The same of those from one place to before another, without brackets. @throws Refusal NUMERIC_FAILURE */
+/** As `writeKnown` for a range of positions, without brackets. @throws Refusal NUMERIC_FAILURE */
 export function writeKnownWithin(json: JsonWriter, values: Float64Array, first: number, end: number): void {
   for (let from = first; from < end;) {
     if (from > first) json.raw(',');

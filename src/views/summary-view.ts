@@ -6,7 +6,7 @@ import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { indexOn } from './performance-view.js';
 import { storedDate } from './weights-view.js';
 
-/** Every so many dates of the last year are in the trace of a row. */
+/** Interval of dates of the last year in the trace of a row. */
 const TRACE_STEP = 4;
 
 /** Figures of a stored run for a row among others. @cost reads its levels */

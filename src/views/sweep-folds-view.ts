@@ -3,7 +3,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { ChoiceByFolds } from '#domain/sweeps/choose-by-folds.js';
 import type { Distribution } from '#domain/simulation/summarise.js';
 
-/** What choosing the best of a sweep is worth out of sample. */
+/** The out-of-sample value of choosing the best of a sweep. */
 export function foldsView({
   folds,
   groups,

@@ -69,7 +69,7 @@ export interface WeightsInput {
   readonly runId: string;
   readonly requestedAsOf: string | null;
   readonly weights: HeldWeights;
-  /** Weights of a benchmark on the date, null without one. */
+  /** Weights of a benchmark on the date, or null. */
   readonly benchmark: ReadonlyMap<string, number> | null;
   /** Shares a company has outstanding on the date, null where the data of the run are not at hand or lack them. */
   sharesOf(name: string): number | null;

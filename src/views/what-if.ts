@@ -13,7 +13,7 @@ export interface ComparedPreview {
   readonly preview: RulePreview;
   /** Whose breach calls for a rebalance; null where none does. */
   readonly rule: LimitRuleName | null;
-  /** What calls for a rebalance that is decided on the day; null where none is. */
+  /** Cause of a rebalance that is decided on the day, or null. */
   readonly cause: RebalanceCause | null;
 }
 

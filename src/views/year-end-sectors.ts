@@ -7,7 +7,7 @@ import { storedLabels } from './stored-labels.js';
 export interface YearEndSectors {
   /** Last date of each year of the run, YYYY-MM-DD. */
   readonly dates: readonly string[];
-  /** By average weight, largest first; null stands for names without one. */
+  /** By average weight, largest first; null is the sector of securities that have none. */
   readonly sectors: readonly { readonly sector: string | null; readonly weights: Float64Array }[];
 }
 
@@ -21,7 +21,7 @@ export function yearEndSectors(columns: RunColumns, years: number): YearEndSecto
   return { dates: shown.map((at) => formatDay(all[at]!)), sectors: sectorWeights(columns, shown) };
 }
 
-/** The same on dates of a run. @param shown their positions, ascending */
+/** As `yearEndSectors`, on dates of a run. @param shown their positions, ascending */
 export function sectorWeights(columns: RunColumns, shown: ArrayLike<number>): YearEndSectors['sectors'] {
   const all = columns.i32('days');
   const days = Array.from(shown, (at) => all[at]!);

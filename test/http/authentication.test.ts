@@ -11,7 +11,7 @@ const withKeys = createAuthenticate({
 const withoutKeys = createAuthenticate({ areConfigured: () => false, verify: () => undefined });
 
 const sent = (headers: Record<string, string>, method = 'GET') => ({
-  request: { method, headers: new Headers(headers) },
+  request: { method, headers: new Headers(headers), url: 'http://localhost/indices' },
   address: () => '127.0.0.1',
 });
 

@@ -100,3 +100,18 @@ test('files that are no pair are refused at the start', async () => {
   await expect(readTls(files)).rejects.toThrow(/key values mismatch/);
   await expect(readTls({ ...files, cert: join(files.cert, 'none') })).rejects.toThrow(/ENO/);
 });
+
+test.each([
+  ['is empty', ''],
+  ['holds no certificate', 'no certificate'],
+  ['ends within a certificate', CERTIFICATES.authority.cert.slice(0, 200)],
+  ['ends within its second certificate', CERTIFICATES.authority.cert + CERTIFICATES.second.cert.slice(0, 200)],
+  ['holds a key', CERTIFICATES.authority.key],
+  ['has a changed certificate', CERTIFICATES.authority.cert.replace('MIIB', 'MIIA')],
+])('a file of authorities that %s is refused: a server would accept no client', async (_, text) => {
+  const files = { ...(await filesOf('first')), clientCa: join(await temporaryFolder(), 'ca.crt') };
+  await writeFile(files.clientCa, text);
+  await expect(readTls(files)).rejects.toThrow();
+  await writeFile(files.clientCa, CERTIFICATES.authority.cert + CERTIFICATES.second.cert);
+  await expect(readTls(files)).resolves.toMatchObject({ rejectUnauthorized: true });
+});

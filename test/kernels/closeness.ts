@@ -1,6 +1,9 @@
 import { expect } from 'vitest';
 
-/** Every entry within `tolerance` of its expected value, relative to `scale` (the largest expected magnitude unless given). */
+/**
+ * Expects every entry within `tolerance` of its expected value, relative to `scale`. Default scale: the largest
+ * expected magnitude.
+ */
 export function expectClose(
   actual: ArrayLike<number>,
   expected: ArrayLike<number>,

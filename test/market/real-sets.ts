@@ -3,7 +3,10 @@ import { resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { IS_SOAK } from '../soak.js';
 
-/** Real prices that lie beside the project and are not part of it; where they are absent the tests that need them say so. */
+/**
+ * Real prices in ../shared, which are not part of the project; where they are absent the tests that need them report
+ * it.
+ */
 export const REAL_SETS = resolve('../shared/data');
 export const hasRealSets = existsSync(REAL_SETS);
 if (!hasRealSets) console.warn(`skipped: there are no real sets at ${REAL_SETS}`);

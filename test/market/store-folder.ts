@@ -11,7 +11,7 @@ import { createProblems } from '#market/tables/problems.js';
 import { readSource } from '#market/sources/read-source.js';
 import type { SourceRead } from '#market/sources/source-read.js';
 
-/** A folder as the reader finds it: what it holds, or what is wrong with it. */
+/** The result of reading a folder: its content or its problems. */
 export interface FolderRead {
   readonly read: SourceRead | undefined;
   readonly findings: readonly Finding[];

@@ -1,8 +1,9 @@
-import { createSecretKey } from 'node:crypto';
+import { createHmac, createSecretKey } from 'node:crypto';
 import { generateKeyPair, SignJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { claimGrantIn, principalOf } from '#http/oidc/claims.js';
-import { createTokens } from '#http/oidc/tokens.js';
+import { createSessions } from '#http/oidc/sessions.js';
+import { createTokens, isLocalIssuer } from '#http/oidc/tokens.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { cookieOf, go, signedIn } from './signed-in.js';
@@ -164,6 +165,56 @@ describe('a browser', () => {
     expect((await go(back, { cookie: cookieOf(begun) })).status).toBe(401);
   });
 
+  const unsigned = (head: object, claims: object): string =>
+    [head, { ...claims, iss: provider.issuer, aud: 'console', iat: 1, exp: 4_000_000_000 }]
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.');
+  test.each<[string, Provider['idTokenOf']]>([
+    ['for another client', (claims) => provider.token(claims, { audience: 'other' })],
+    ['of another issuer', (claims) => provider.token(claims, { audience: 'console', issuer: 'https://other.example' })],
+    ['that has ended', (claims) => provider.token(claims, { audience: 'console', expires: -90 })],
+    ['without a nonce', (claims) => provider.token({ ...claims, nonce: undefined }, { audience: 'console' })],
+    [
+      'signed by another key',
+      async (claims) =>
+        provider.token(claims, { audience: 'console', key: (await generateKeyPair('ES256')).privateKey }),
+    ],
+    ['without a signature', (claims) => `${unsigned({ alg: 'none' }, claims)}.`],
+    ['with a signature of its algorithm only', (claims) => `${unsigned({ alg: 'ES256', kid: 'first' }, claims)}.AAAA`],
+    [
+      'signed with the public key as a secret',
+      async (claims) => {
+        const { keys } = (await (await fetch(`${provider.issuer}/keys`)).json()) as { keys: object[] };
+        const text = unsigned({ alg: 'HS256', kid: 'first' }, claims);
+        const secret = createHmac('sha256', JSON.stringify(keys[0]));
+        return `${text}.${secret.update(text).digest('base64url')}`;
+      },
+    ],
+  ])('is not let in by an ID token %s', async (_, idTokenOf) => {
+    provider.idTokenOf = idTokenOf;
+    onTestFinished(() => void (provider.idTokenOf = undefined));
+    const begun = await go(`${service.url()}/auth/login`);
+    const back = (await go(begun.headers.get('location')!)).headers.get('location')!;
+    expect((await go(back, { cookie: cookieOf(begun) })).status).toBe(401);
+  });
+
+  test('is not let in by an answer that names another provider', async () => {
+    const begun = await go(`${service.url()}/auth/login`);
+    const back = new URL((await go(begun.headers.get('location')!)).headers.get('location')!);
+    back.searchParams.set('iss', 'https://other.example');
+    expect((await go(back.href, { cookie: cookieOf(begun) })).status).toBe(401);
+  });
+
+  test('has cookies that serve one purpose each', async () => {
+    const valueOf = (cookie: string): string => cookie.slice(cookie.indexOf('=') + 1);
+    const begun = await go(`${service.url()}/auth/login`);
+    const session = `divisor_session=${valueOf(cookieOf(begun))}`;
+    expect((await go(`${service.url()}/indices`, { cookie: session })).status).toBe(401);
+    const { cookie } = await signedIn(service.url());
+    const attempt = `divisor_login=${valueOf(cookie)}`;
+    expect((await go(`${service.url()}/auth/callback?code=x&state=y`, { cookie: attempt })).status).toBe(401);
+  });
+
   test('is let in by an ID token of its own attempt alone', async () => {
     provider.person = { sub: 'person-1', groups: ['desk'], nonce: 'of another attempt' };
     const begun = await go(`${service.url()}/auth/login`);
@@ -187,6 +238,32 @@ describe('a browser', () => {
     for (const changed of [`${cookie.slice(0, -2)}AA`, 'divisor_session=', 'divisor_session=AAAA'])
       expect((await go(`${service.url()}/indices`, { cookie: changed })).status).toBe(401);
   });
+});
+
+test('a cookie is worth nothing after its time, cut, changed or sealed by another key', () => {
+  let now = 0;
+  const ended = { has: () => false, add: async () => {} };
+  const sessionsOf = (byte: number) => createSessions({ key: Buffer.alloc(32, byte), ended, now: () => now });
+  const [sessions, others] = [sessionsOf(1), sessionsOf(2)];
+  const sealed = sessions.seal('attempt', { ends: 600_000 });
+  now = 599_999;
+  expect(sessions.open('attempt', sealed)).toEqual({ ends: 600_000 });
+  expect(sessions.open('session', sealed)).toBeUndefined();
+  expect(others.open('attempt', sealed)).toBeUndefined();
+  for (let length = 0; length < sealed.length; length++)
+    expect(sessions.open('attempt', sealed.slice(0, length))).toBeUndefined();
+  now = 600_000;
+  expect(sessions.open('attempt', sealed)).toBeUndefined();
+});
+
+test('a provider elsewhere is asked over HTTPS alone', async () => {
+  for (const local of ['http://localhost:8080/realms/a', 'http://127.0.0.1', 'http://[::1]:9'])
+    expect(isLocalIssuer(local)).toBe(true);
+  for (const other of ['http://idp.example', 'http://localhost:x@idp.example', 'http://localhost.idp.example', ''])
+    expect(isLocalIssuer(other)).toBe(false);
+  await expect(runService(['--oidc-issuer', 'http://idp.example', '--oidc-audience', 'divisor'])).rejects.toThrow(
+    /https/,
+  );
 });
 
 test('grants are read as they are written, and apply by value, list and words', () => {

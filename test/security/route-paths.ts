@@ -16,6 +16,7 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   date: () => '2024-01-02',
   table: () => 'levels',
   version: () => '1',
+  methodology_id: () => 'low-volatility',
   page: () => 'data',
   picture: () => 'index.webp',
 };

@@ -17,6 +17,7 @@ import {
   operator,
   otherOf,
   TENANTS,
+  WAITING_AT_ONCE,
   type Tenant,
 } from './two-tenants.js';
 
@@ -69,9 +70,11 @@ async function settle(tenant: Tenant): Promise<void> {
     return id.slice(id.indexOf(':') + 1);
   };
   await done(`/analytics/${index}/backtest`, {});
-  await done(`/risk-models/${tenant}model/estimate`, { index_id: index });
-  renders[tenant] = await done('/reports/render', { template_id: `${tenant}page` });
-  optimisations[tenant] = await done('/optimise/runs', { index_id: index, constraint_set_id: `${tenant}set` });
+  [renders[tenant] = '', optimisations[tenant] = ''] = await Promise.all([
+    done('/reports/render', { template_id: `${tenant}page` }),
+    done('/optimise/runs', { index_id: index, constraint_set_id: `${tenant}set` }),
+    done(`/risk-models/${tenant}model/estimate`, { index_id: index }),
+  ]);
   const content = 'identifier,date,CLOSE\nA,2024-01-02,10\n';
   await must(tenant, 'POST', '/data/import', {
     store_id: `${tenant}store`,
@@ -192,10 +195,11 @@ describe('operations x clients x tenants', () => {
         for (const [id, route] of closed)
           if (route.scope === scope) asks.push({ id, route, who, headers, expected: 403 } as never);
     const deviations: string[] = [];
-    await inTurns(asks, async ({ id, route, who, headers, expected }) => {
+    const ask = async ({ id, route, who, headers, expected }: (typeof asks)[number]) => {
       const { status } = await asked(route, pathFor(route, 'alpha-'), headers);
       if (status !== expected) deviations.push(`${who} ${id}: ${status}`);
-    });
+    };
+    await inTurns(asks, ask, WAITING_AT_ONCE);
     console.log(`${asks.length} asks without a right, deviations ${deviations.length}`);
     expect(deviations).toEqual([]);
   });

@@ -26,16 +26,21 @@ export const GRANTS = [
   ...SCOPES.map((scope) => `lacks=${scope}:${allBut(scope).join('+')}`),
 ];
 
-/** Asks of so many clients at once: the service keeps each guess of a key waiting for half a second. */
 const AT_ONCE = 64;
+/** Of asks that the service keeps waiting for half a second each, as guesses of a key; fewer than connections of an address. */
+export const WAITING_AT_ONCE = 400;
 
 /** Asks about each item, some at once. */
-export async function inTurns<T>(items: readonly T[], ask: (item: T) => Promise<void>): Promise<void> {
+export async function inTurns<T>(
+  items: readonly T[],
+  ask: (item: T) => Promise<void>,
+  atOnce: number = AT_ONCE,
+): Promise<void> {
   const waiting = items.toReversed();
   const turn = async (): Promise<void> => {
     for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) await ask(item);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, turn));
+  await Promise.all(Array.from({ length: atOnce }, turn));
 }
 
 /** An index whose name must not be shown to another tenant. */

@@ -16,7 +16,7 @@ const run = {
 /** A benchmark on the terms of the run. */
 const OTHER = { id: 'OTHER', days, level, variant: 'total', currency: 'USD' } as const;
 
-test('a benchmark that lacks dates of the window is told, one that has them all is not', () => {
+test('a benchmark that lacks dates of the window is reported, one that has them all is not', () => {
   const whole = { names: ['RUN'], start: null, end: null };
   const late = { ...OTHER, id: 'LATE', days: days.subarray(2), level: level.subarray(2) };
   const { findings, days: compared } = compareRuns([run], whole, late);
@@ -28,7 +28,7 @@ test('a benchmark that lacks dates of the window is told, one that has them all 
   expect(compareRuns([run], whole, null).findings).toEqual([]);
 });
 
-test('levels that are no like for like are told with what each is, raw ones of which nobody knows are not', () => {
+test('levels that are not comparable are reported with their types, raw ones of unknown type are not', () => {
   const whole = { names: ['RUN'], start: null, end: null };
   const told = (terms: Partial<ComparedLevels>) => compareRuns([run], whole, { ...OTHER, ...terms }).findings;
   expect(told({})).toEqual([]);

@@ -2,7 +2,7 @@ import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
 import { createJsonWriter } from '#views/json-writer.js';
 
-test('what is written piece by piece is what JSON.stringify writes', () => {
+test('text written piece by piece equals that of JSON.stringify', () => {
   const piece = fc.oneof(
     fc.record({ kind: fc.constant('string' as const), value: fc.string({ unit: 'grapheme' }) }),
     fc.record({ kind: fc.constant('number' as const), value: fc.double({ noNaN: true, noDefaultInfinity: true }) }),

@@ -21,11 +21,12 @@ import { seededMarket, writePanels } from '../seeded-market.js';
 import { runOverviewJson, runResultJson } from '#views/run-json.js';
 
 /**
- * Whole backtests as a worker runs them, monthly, capped, total return, with costs: decisions, books, columns, JSON and hashes; beside that the record, which is written when it is read.
- * Beside them vectorised numpy, in processor time of either thread, and whether both come to the same levels, costs and units. numpy makes arrays:
- * levels, weights, trades with units and costs, gaps, metrics. The part of the task that makes the same, decisions included, stands beside
- * it, and so does the whole task, which also writes columns and texts and hashes them.
- * Goals: 500 names x 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms; the part with the same outputs at most numpy's time.
+ * Whole backtests as a worker runs them, monthly, capped, total return, with costs: decisions, books, columns, JSON and
+ * hashes; separately the record, which is written when it is read. The peer is vectorised numpy, in processor time of
+ * either thread, with a check that both give the same levels, costs and units. numpy computes arrays: levels, weights,
+ * trades with units and costs, gaps, metrics. Compared with it are the part of the task with the same outputs,
+ * including decisions, and the whole task, which also writes columns and texts and hashes them. Goals: 500 securities x
+ * 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms; the part with the same outputs at most numpy's time.
  */
 const SIZES = [
   { names: 500, sessions: 5040 },
@@ -67,7 +68,7 @@ interface Timed {
   readonly trades: TradeColumns;
   /** Processor milliseconds of the thread: of everything, of the run and its trades without serialisation, and of its decisions. */
   readonly total: number;
-  /** The same of everything with the threads that compile and collect beside it. */
+  /** Processor time of the whole process, including the threads that compile and collect. */
   readonly process: number;
   readonly simulation: number;
   readonly decided: number;
@@ -137,7 +138,7 @@ interface TradeColumns {
   readonly costs: Float64Array;
 }
 
-/** What the service writes of trades when it writes columns: numpy makes it with the run. */
+/** The trade columns of the service: numpy computes them with the run. */
 function tradeColumns({ trades, portfolio }: Run, market: MarketData): TradeColumns {
   const { count, at, slot, notional } = trades;
   const close = market.fields.get('CLOSE')!;
@@ -154,7 +155,7 @@ function tradeColumns({ trades, portfolio }: Run, market: MarketData): TradeColu
 
 type Compared = Pick<Timed, 'trades' | 'simulation' | 'total' | 'process'>;
 
-/** Runs the peer in a process of its own where there is one. */
+/** Runs the peer in a separate process where it is installed. */
 function compareWithNumpy(market: MarketData, run: Run, { trades, ...times }: Compared): void {
   const folder = mkdtempSync(join(tmpdir(), 'bench-backtest-'));
   try {
@@ -167,7 +168,7 @@ function compareWithNumpy(market: MarketData, run: Run, { trades, ...times }: Co
       join(folder, 'shape.json'),
       JSON.stringify({ names, sessions, repeats: REPEATS, cap: CAP, cost: COST_BPS / 10_000 }),
     );
-    // The script lies beside the sources: only TypeScript is compiled.
+    // The script is in the source folder: only TypeScript is compiled.
     const script = fileURLToPath(new URL('../../../../bench/domain/backtest/simulate.py', import.meta.url));
     const peer = JSON.parse(
       execFileSync('python3', [script, folder], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),

@@ -9,8 +9,8 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { seededMarket } from '../seeded-market.js';
 
 /**
- * Expressions beside built-in datapoints with the same reads: 3,000 securities on 60 decisions a month apart, processor time of
- * the fastest of five rounds. Goal: at most 1.3 times the built-in datapoint.
+ * Expressions compared with built-in datapoints with the same reads: 3,000 securities on 60 monthly decisions,
+ * processor time of the fastest of five rounds. Goal: at most 1.3 times the built-in datapoint.
  */
 const NAMES = 3000;
 const ROUNDS = 5;

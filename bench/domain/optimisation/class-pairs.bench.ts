@@ -9,14 +9,15 @@ import { problemFamily } from './problem-family.js';
 import { numberFrom, refuse, textFrom, wordFrom, wordsFrom } from '../../variables.js';
 
 /**
- * Every class of constraints by itself and every pair of them, binding, with both frontiers: what a combination costs beside its
- * parts, which is at most four times as much. Tells which pairs have no answer and which classes bind at no optimum. Costs are kept and not measured again, so that the grid can be run in pieces.
+ * Every class of constraints by itself and every pair of them, binding, with both frontiers: the cost of a combination
+ * relative to its parts. Goal: at most four times as much. Reports the pairs without an answer and the classes that bind
+ * at no optimum. Costs are stored and not measured again, so that the grid can be run in pieces.
  *
  *     PAIRS_NAMES=500            names
- *     PAIRS_CLASSES=Turnover,..  of these classes alone; PAIRS_WITH=Turnover: pairs with one of these alone
+ *     PAIRS_CLASSES=Turnover,..  only these classes; PAIRS_WITH=Turnover: only pairs with one of these
  *     PAIRS_PART=2/5             the second of five parts of the pairs; each class by itself is in all of them
- *     PAIRS_SECONDS=300          ends after so many seconds
- *     PAIRS_RESULTS=FILE         where costs are kept, bench/results/class-pairs/<names>.json unless given
+ *     PAIRS_SECONDS=300          ends after this number of seconds
+ *     PAIRS_RESULTS=FILE         file of stored costs. Default: bench/results/class-pairs/<names>.json
  *     PAIRS_AGAIN=slow           measures those above four times their parts again; `all` everything
  */
 const NAMES = numberFrom('PAIRS_NAMES');
@@ -50,7 +51,7 @@ for (const types of [...classes.map((type) => [type]), ...part]) {
   if (!isWanted) continue;
   if (performance.now() > until) break;
   kept.set(keyOf(types), measured(types));
-  // What is compiled or collected meanwhile is no cost of the pair.
+  // Compilation and garbage collection during the run are not costs of the pair.
   if (types.length > 1 && (ratioOf(types) ?? 0) > RATIO_MAX) kept.set(keyOf(types), lesser(types));
   keep();
 }
@@ -65,7 +66,7 @@ function lesser(types: readonly string[]): Cost {
   return solvedMs(again) < solvedMs(before) ? again : before;
 }
 
-/** Cost of a pair beside that of its parts; undefined where one is not known or the pair has no frontier. */
+/** Cost of a pair relative to its parts; undefined where one is not known or the pair has no frontier. */
 function ratioOf(types: readonly string[]): number | undefined {
   const own = kept.get(keyOf(types));
   const parts = types.map((type) => kept.get(type));

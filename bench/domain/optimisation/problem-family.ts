@@ -19,8 +19,8 @@ export interface Family {
   /** Simple returns by session, the scenarios of rows that limit tails, [T x N]. */
   readonly returns: Float64Array;
   /**
-   * @param objective  The least tracking error unless given.
-   * @param algebra    Plain loops unless given.
+   * @param objective  Default: the least tracking error.
+   * @param algebra    Default: plain loops.
    */
   problemOf(rows: readonly object[], objective?: Objective, algebra?: DenseAlgebra): Problem;
 }

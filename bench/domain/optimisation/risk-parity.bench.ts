@@ -6,8 +6,9 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { problemFamily } from './problem-family.js';
 
 /**
- * Equal contributions of all names to the variance, from the request to the weights: problem, parity, proof. Processor time, least of
- * seven, the first and median beside it; goal for 1,000 names: 50 ms. Names on the command line.
+ * Equal risk contributions of all securities, from the request to the weights: problem, parity, proof. Processor time,
+ * least of seven, with the first and the median; goal for 1,000 securities: 50 ms. Numbers of securities on the command
+ * line.
  */
 const LIMITS_MS: Readonly<Record<number, number>> = { 1000: 50 };
 const SESSIONS = 504;

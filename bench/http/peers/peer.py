@@ -28,7 +28,7 @@ def backtest(close, shares, cash, request):
 
 
 def backtest_by_session(close, shares, cash, request):
-    """The index and the portfolio alone, session after session in pandas: weights drift, and are set on a rebalance."""
+    """Only the index and the portfolio, session after session in pandas: weights drift, and are set on a rebalance."""
     import pandas as pd
 
     prices = pd.DataFrame(close)

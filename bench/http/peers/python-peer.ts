@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { folderFrom } from '../../variables.js';
 
-/** What one side did once: times in ms, and the numbers that both sides must agree on. */
+/** The result of one side: times in ms, and the numbers on which both sides must agree. */
 export interface Done {
   /** Of all threads of the process. */
   readonly processor: number;
@@ -22,15 +22,15 @@ export interface PythonPeer {
 }
 
 /**
- * `peer.py` in a process that stays, so that neither start nor imports count. `BENCH_PEERS` may name a folder whose `bin`
- * has the `python3` to call; else that of the path is. One thread: the service beside it has one worker.
+ * `peer.py` in a permanent process, so that neither start nor imports count. `BENCH_PEERS` may name a folder whose
+ * `bin` contains the `python3` to call; default: the one on the path. One thread, as the service has one worker.
  *
  * @returns a sentence where there is no numpy
  */
 export async function startPython(): Promise<PythonPeer | string> {
   const folder = folderFrom('BENCH_PEERS');
   const own = folder === undefined ? undefined : join(folder, 'bin', 'python3');
-  // The script lies beside the sources: only TypeScript is compiled.
+  // The script is in the source folder: only TypeScript is compiled.
   const script = fileURLToPath(new URL('../../../../bench/http/peers/peer.py', import.meta.url));
   const child = spawn(own !== undefined && existsSync(own) ? own : 'python3', [script], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -19,22 +19,28 @@ export interface Work {
   readonly untimed: number;
   /** Most of the peer's processor time that the service may take; null where none is set. */
   readonly limit: number | null;
-  /** Most that it may take on two free cores, ms of the processor and by the clock; none unless given. */
+  /** Maximum time on two free cores, ms of the processor and by the clock. Default: no limit. */
   readonly goal?: { readonly processor?: number; readonly wall?: number };
   /** Most that an answer may differ from the peer's, relative to it. */
   readonly tolerance: number;
   /** The module without which the peer cannot do it. */
   readonly needs: 'numpy' | 'pandas' | 'cvxopt';
-  /** What must be there before, and the request that the peer gets. */
+  /** Creates the required documents, and the request for the peer. */
   prepare(service: RunningService, market: SharedMarket): Promise<object>;
-  /** What is changed before a turn, untimed, so that its outcome is new, and what that changes of the peer's request. */
+  /**
+   * Changes the inputs before a turn, untimed, so that its outcome is new, and returns the change of the peer's
+   * request.
+   */
   vary?(service: RunningService, market: SharedMarket, turn: number): Promise<object>;
   /** Once, from submitted to finished. */
   run(service: RunningService): Promise<void>;
   answer(service: RunningService): Promise<readonly number[]>;
 }
 
-/** What the service did: every thread of its process counts. @param isRead whether its answer is read afterwards */
+/**
+ * The cost of the work in the service: every thread of its process counts. @param isRead true when its answer is read
+ * afterwards
+ */
 export async function byService(work: Work, service: RunningService, isRead: boolean): Promise<Done> {
   const [processor, wall] = [processorTime(service), performance.now()];
   await work.run(service);

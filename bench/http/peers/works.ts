@@ -24,7 +24,7 @@ const SAME = 1e-9;
 /** Largest of the ill-conditioned figures of a matrix: relative. */
 const SAME_EIGENVALUES = 1e-6;
 
-/** What cvxopt leaves of a volatility at its own tolerance: relative. */
+/** Relative accuracy of a volatility from cvxopt at its own tolerance. */
 const SAME_OPTIMUM = 1e-6;
 
 /** Every comparison, in the order they run in. */
@@ -64,10 +64,10 @@ function backtest(frequency: 'quarterly' | 'monthly', limit: number, goal: Work[
 /** A run that comes out as the stored one did. */
 function backtestAgain(frequency: 'monthly'): Work {
   const { vary: _, ...again } = backtest(frequency, 2.2);
-  return { ...again, name: `backtest, ${frequency}, once more` };
+  return { ...again, name: `backtest, ${frequency}, repeated` };
 }
 
-/** The same by a loop over sessions, as a notebook would: index and portfolio alone. */
+/** The backtest as a loop over sessions, as in a notebook: only index and portfolio. */
 function backtestBySession(frequency: 'quarterly'): Work {
   const vectorised = backtest(frequency, 1);
   return {
@@ -146,7 +146,9 @@ function riskModel(names: number, sessions: number, limit: number): Work {
   };
 }
 
-/** The frontier of an optimisation under an exclusion and a limit on turnover, its sensitivities and costs of rows beside it. */
+/**
+ * The frontier of an optimisation with an exclusion and a limit on turnover, with its sensitivities and costs of rows.
+ */
 function frontier(names: number, sessions: number): Work {
   const LIMIT = 0.05;
   const EVERY = 17;

@@ -7,19 +7,19 @@ import { takeUse } from '#store/postgres/database-use.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { preparation } from '#store/postgres/preparation.js';
 
-/** What a process of the load bench is told when it begins. */
+/** The start order of a process of the load bench. */
 export interface LoadOrder {
   readonly url: string;
   readonly name: string;
   readonly workers: number;
   readonly workMs: number;
-  /** Whether each worker has the connection, too, that holds the right to the database and hears of cancellations. */
+  /** True when each worker also has the connection that holds the right to the database and receives cancellations. */
   readonly hasListeners: boolean;
-  /** Whether it has a front too. */
+  /** True when it also has a front. */
   readonly hasFront: boolean;
 }
 
-/** Jobs that a front submits, so many ms apart. */
+/** Jobs that a front submits, and their interval in ms. */
 export interface Submissions {
   readonly first: number;
   readonly step: number;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import type { Client } from 'pg';
 
-/** What a server used while something was done. */
+/** Resources used by a server during an operation. */
 export interface ServerUsage {
   /** Processor time of all its processes. */
   readonly ms: number;

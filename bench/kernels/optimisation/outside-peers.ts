@@ -7,10 +7,11 @@ import { folderFrom } from '../../variables.js';
 import { atLeast, quadraticBytes, RIDGE, type Quadratic } from './quadratic.js';
 
 /**
- * Quadratic programmes by others, each solve in a process of its own, so that neither threads nor memory of one are there while
- * another is timed. A peer repeats its solve while that is quick, and tells the medians of the warm ones: processor time of all its
- * threads, and time by the clock. The folder that BENCH_PEERS names may hold `node_modules` with quadprog, highs and cvxjs, and `bin`
- * with the `python3` and `Rscript` to call; else those of the path are. A peer that is not there says so.
+ * Quadratic programmes solved by other libraries, each solve in a separate process, so that no threads or memory of one
+ * remain while another is timed. A peer repeats a quick solve, and reports the medians of the warm ones: processor time
+ * of all its threads, and time by the clock. The folder in BENCH_PEERS may contain `node_modules` with quadprog, highs
+ * and cvxjs, and `bin` with the `python3` and `Rscript` to call; default: those on the path. A missing peer reports
+ * that.
  */
 const FOLDER = folderFrom('BENCH_PEERS') ?? '';
 const SCRIPTS = fileURLToPath(new URL('../../../../bench/kernels/optimisation/', import.meta.url));

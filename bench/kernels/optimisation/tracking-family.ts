@@ -5,7 +5,7 @@ import type { Kink, Program } from '#kernels/optimisation/program/program.js';
 /** Sectors of the family. */
 const SECTORS = 11;
 
-/** Factors beside the market: styles and sectors. */
+/** Factors other than the market: styles and sectors. */
 const STYLES = 10;
 
 export interface FamilySize {

@@ -4,7 +4,7 @@ import type { Arena } from '../arena.js';
 /** Of a number. */
 export const BYTES = 8;
 
-/** What the parts of the engine work with. */
+/** The resources that the parts of the engine share. */
 export interface Kernels {
   readonly kernels: KernelExports;
   readonly arena: Arena;

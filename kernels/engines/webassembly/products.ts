@@ -5,7 +5,7 @@ import { assert } from '../../assert.js';
 import type { KernelExports } from '../wasm-exports.js';
 import { BYTES, type Kernels } from './kernels.js';
 
-/** Runs a product of so many multiply-adds, with other threads where it is worth it and there are any. */
+/** Runs a product with this number of multiply-adds, on several threads where that is worth it. */
 export type ProductInTeam = (multiplyAdds: number, work: () => void) => void;
 
 /** Products of matrices, factors and what is solved with them. */

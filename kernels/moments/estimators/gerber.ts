@@ -1,7 +1,7 @@
 import { assert } from '../../assert.js';
 import type { Engine } from '../../engines/engine.js';
 
-/** What the count of joint moves needs of an engine. */
+/** Engine operations for counting joint moves. */
 type CountingEngine = Pick<Engine, 'symmetricRankK' | 'allocate' | 'scope'>;
 
 /**

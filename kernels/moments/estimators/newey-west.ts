@@ -1,7 +1,7 @@
 import { assert } from '../../assert.js';
 import type { Engine } from '../../engines/engine.js';
 
-/** What products of a panel with itself, shifted, need of an engine. */
+/** Engine operations for products of a panel with its shifted copy. */
 type ShiftingEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'allocate' | 'scope'>;
 
 /**

@@ -2,7 +2,10 @@ import { assert } from '../../assert.js';
 import { naturalLog } from '../../random/natural-log.js';
 
 const ROOT_5 = Math.sqrt(5);
-/** Where a series in sqrt(5) / x is used, and its terms: what is left of it is below a double's last digit. */
+/**
+ * Bound below which a series in sqrt(5) / x is used, and its number of terms: the remainder is below a double's last
+ * digit.
+ */
 const SERIES_BELOW = 0.5;
 const SERIES_TERMS = 26;
 /** Eigenvalues below this share of the largest are 0 to working precision. */
@@ -74,7 +77,7 @@ interface NullTerms {
   readonly observations: number;
 }
 
-/** What the eigenvalues that the observations cannot tell become. */
+/** Shrunk value of the eigenvalues that the observations leave undetermined. */
 function nullValue(lambda: Float64Array, { width: h, nulls, observations }: NullTerms): number {
   const inverse = lambda.reduce((sum, value) => sum + 1 / value, 0) / lambda.length;
   const log = naturalLog((1 + ROOT_5 * h) / Math.abs(1 - ROOT_5 * h));

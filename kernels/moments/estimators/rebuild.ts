@@ -1,6 +1,6 @@
 import type { Engine } from '../../engines/engine.js';
 
-/** What it takes to put a matrix together from its eigenpairs. */
+/** Engine operations for assembling a matrix from its eigenpairs. */
 export type RebuildingEngine = Pick<Engine, 'precision' | 'symmetricRankK' | 'gemm'>;
 
 /**

@@ -14,12 +14,12 @@ export interface ActiveSetOutcome {
 export interface ActiveSetOptions {
   readonly iterationsMax: number;
   /**
-   * Whether limits on kinks and norms may change their state: block pivoting is sound for them only near the answer.
+   * True when limits on kinks and norms may change their state: block pivoting is sound for them only near the answer.
    */
   readonly nearby: boolean;
 }
 
-/** Flips that do not become fewer over so many iterations mean a cycle. */
+/** Number of iterations without a decrease of flips that indicates a cycle. */
 const PATIENCE = 8;
 
 /**

@@ -56,7 +56,7 @@ export function coldState({ n, rows, kinks, norms, centre }: Program): ActiveSta
   return state;
 }
 
-/** Where a name is by its state; a free one is at a value of its own. */
+/** Value of a variable by its state; `free` for a free one. */
 export function placeOf({ lower, upper, kinks }: Program, held: number, i: number, free: number): number {
   if (held === FREE) return free;
   return held === LOWER ? lower[i]! : held === UPPER ? upper[i]! : kinks[held - PINNED]!.at[i]!;

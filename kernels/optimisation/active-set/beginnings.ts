@@ -3,7 +3,7 @@ import { coldState, copyState, LOWER, PINNED, UPPER, type ActiveState } from './
 
 interface Beginning {
   readonly state: ActiveState;
-  /** Whether limits on kinks take part from the start. */
+  /** True when limits on kinks are active from the start. */
   readonly nearby: boolean;
 }
 

@@ -54,7 +54,7 @@ export function placeNames(
   }
 }
 
-/** What an equality problem is solved with. */
+/** The inputs and workspace of an equality problem. */
 export interface EqualityProblem {
   readonly program: Program;
   readonly state: ActiveState;

@@ -21,16 +21,16 @@ export interface EqualitySystem {
    */
   factor(state: ActiveState, iterate: Iterate, proximal: number): boolean;
   /**
-   * From what is asked of the free names (`step`, [F]) and how far active rows are from their bounds (`change`, [m]) to
-   * the steps of both, in place.
+   * Computes the steps of both in place, from the gradient of the free variables (`step`, [F]) and the distance of
+   * active rows from their bounds (`change`, [m]).
    * @cost |F|^2 + m |F|
    */
   solve(step: Float64Array, change: Float64Array): void;
 }
 
 /**
- * @source  Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 16.2: the range-space method, with a name
- *   that is held as a row of its own beside the factor of more names.
+ * @source  Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 16.2: the range-space method, with a held
+ *          variable as an additional row of the factor of more variables.
  */
 export function createEqualitySystem(program: Program, curvatures: Curvatures, work: Work): EqualitySystem {
   const { n, rows, kinks, norms } = program;

@@ -13,14 +13,14 @@ export interface FactoredNames {
   /** Names of the factor; the first `count()` count. */
   readonly names: Int32Array;
   count(): number;
-  /** Whether the free names of the work are all but few of those factored. */
+  /** True when the free variables of the work are almost all of the factored ones. */
   serves(): boolean;
   /**
    * Factors the curvature on the free names of the work.
    * @returns  whether it is positive definite on them
    */
   begin(at: LagrangianCurvature): boolean;
-  /** Whether the factor is a triangle, as the columns need it. */
+  /** True when the factor is a complete triangle, as the columns need it. */
   isWhole(): boolean;
   /** No later state may be solved with the factor. */
   forget(): void;
@@ -42,7 +42,7 @@ const HELD_MAX = 0.1;
 /** Least square of a pivot, over the largest: below it a held name is a small difference of large effects. */
 const PIVOT_MIN = 1e-5;
 
-/** Whether other sets of names may be solved by way of a factor. @param l [n x n] */
+/** True when other sets of variables may be solved with a factor. @param l [n x n] */
 function isSteady(l: Float64Array, n: number): boolean {
   let [least, most] = [Number.POSITIVE_INFINITY, 0];
   for (let i = 0; i < n; i++) {

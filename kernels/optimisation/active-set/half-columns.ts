@@ -2,7 +2,7 @@ import { forwardFour, forwardOfFour, type Four } from '../factors/triangular-pas
 
 /** How a column is made. */
 export interface ColumnSource {
-  /** Whether a column differs from that of its key before. */
+  /** True when a column differs from the previous one of its key. */
   readonly isNew: (key: number) => boolean;
   /** Writes a column, [n]; returns the place of its first entry that is not zero. */
   readonly write: (key: number, out: Float64Array) => number;

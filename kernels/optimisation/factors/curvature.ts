@@ -33,7 +33,7 @@ export interface Curvature {
    * @cost            of `solve`, and count columns^2 / 2
    */
   solveWithProducts(c: Float64Array, columns: number, solved: Float64Array, products: Float64Array): void;
-  /** What it is factored by. */
+  /** Algebra that factors it. */
   readonly algebra: DenseAlgebra;
   /** L of H = L L', [count x count] row-major, until the next factor; undefined where H was factored in parts. */
   triangle(): Float64Array | undefined;

@@ -2,8 +2,9 @@ import type { DenseAlgebra } from './algebra.js';
 import type { Metric } from '../program/metric.js';
 
 /**
- * What dropping each held name would cost at least: w_i^2 over twice the i-th diagonal entry of the inverse covariance
- * of the held names, projected on a constant sum. The others make up for a dropped name as well as they can.
+ * Lower bound of the cost of dropping each held variable: w_i^2 over twice the i-th diagonal entry of the inverse
+ * covariance of the held variables, projected on a constant sum. The others compensate for a dropped variable
+ * optimally.
  *
  * @param held     Positions of the held names, ascending, [h].
  * @param weights  [n]

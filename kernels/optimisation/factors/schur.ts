@@ -1,6 +1,6 @@
 import type { DenseAlgebra } from './algebra.js';
 
-/** Pivots below this share of their own diagonal entry belong to rows that repeat others. */
+/** Pivots below this share of their diagonal entry belong to rows that repeat others. */
 const REPEATED = 1e-12;
 
 /** Columns that are factored between two products. */
@@ -12,7 +12,7 @@ const PRODUCTS_MIN = 2 * WIDTH;
 type ProductAlgebra = Pick<DenseAlgebra, 'symmetricRankK' | 'room' | 'scope'>;
 
 interface SchurOptions {
-  /** Share of its own diagonal entry below which a pivot counts as zero. */
+  /** Share of the diagonal entry below which a pivot counts as zero. */
   readonly repeated?: number;
   /** Makes products of large ones. */
   readonly algebra?: ProductAlgebra | undefined;

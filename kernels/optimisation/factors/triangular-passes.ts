@@ -5,8 +5,8 @@ export interface FactorShape {
 }
 
 /**
- * b := L^-1 b. Two sums go side by side, in four rows at a time that read what they share once; each sum has its terms in
- * the order that it would have alone.
+ * b := L^-1 b. Two sums are computed side by side, for four rows at a time that share reads; each sum has its terms in
+ * its separate order.
  * @param l rows of `stride` values, of which row i uses the first i + 1
  * @cost n^2 / 2
  */
@@ -83,7 +83,7 @@ export interface PartialShape {
 /** Columns side by side. */
 export type Four = readonly [Float64Array, Float64Array, Float64Array, Float64Array];
 
-/** The same of `forward` for four columns side by side, zero before `from`; two rows at a time. @cost 2 (n - from)^2 */
+/** As `forward` for four columns side by side, zero before `from`; two rows at a time. @cost 2 (n - from)^2 */
 export function forwardFour(l: Float64Array, four: Four, { n, from }: PartialShape): void {
   const [a, b, c, d] = four;
   let i = from;
@@ -136,7 +136,7 @@ function forwardFourRow(l: Float64Array, [a, b, c, d]: Four, i: number, { n, fro
   d[i] = rd / pivot;
 }
 
-/** The same for one of them by itself, with the same bits; four rows at a time. @cost (n - from)^2 / 2 */
+/** As `forwardFour` for one column, with the same bits; four rows at a time. @cost (n - from)^2 / 2 */
 export function forwardOfFour(l: Float64Array, a: Float64Array, { n, from }: PartialShape): void {
   let i = from;
   for (; i + 3 < n; i += 4) {

@@ -8,9 +8,9 @@ export interface FoldedRows {
   readonly others: Int32Array;
   /** Scaled coefficients on the free names, [T x f]. */
   readonly values: Float64Array;
-  /** The same times the root of the weight of each row, [T x f]. */
+  /** The rows times the root of the weight of each, [T x f]. */
   readonly weighted: Float64Array;
-  /** What a unit of its value moves the multiplier of a row by, [T]. */
+  /** Change of each row's multiplier per unit of its value, [T]. */
   readonly weights: Float64Array;
 }
 
@@ -20,11 +20,11 @@ const ROWS_PER_NAME = 0.5;
 /** Fewer rows than this are columns, whatever the number of names. */
 const ROWS_MIN = 32;
 
-/** The same of hard rows, whose weights grow beyond all bounds: near the end a Schur complement is more accurate. */
+/** Threshold for hard rows, whose weights grow beyond all bounds: near the end a Schur complement is more accurate. */
 const HARD_PER_NAME = 1;
 const HARD_MIN = 128;
 
-/** Whether soft rows are so many that they are eliminated into the curvature. @cost m */
+/** True when soft rows are numerous enough to eliminate them into the curvature. @cost m */
 export function isFolded(program: Program, free: number): boolean {
   return countOf(program, isSoft) >= Math.max(ROWS_MIN, ROWS_PER_NAME * free);
 }
@@ -50,7 +50,7 @@ function isOneSided({ lower, upper }: Program['rows'], r: number): boolean {
 
 interface Folding {
   readonly rowScale: Float64Array;
-  /** Whether hard rows are eliminated as well: not where the last digits count. */
+  /** True when hard rows are eliminated as well: not where the last digits count. */
   readonly withHard: boolean;
 }
 

@@ -184,7 +184,7 @@ function correct(work: Work, curvature: Curvature, names: Float64Array, columnsR
   for (let r = 0; r < c; r++) change[r]! += trialChange[r]!;
 }
 
-/** What the Newton system is still short of at dx and change. */
+/** Computes the residual of the Newton system at dx and change. */
 function systemResidual(work: Work): void {
   const {
     free,

@@ -18,7 +18,7 @@ export function createPairs(count: number): Pairs {
   return { count, on: new Uint8Array(count), s: array(), z: array(), ds: array(), dz: array(), target: array() };
 }
 
-/** Mean of s z over the pairs that exist, and zero without any. */
+/** Mean of s z over the existing pairs, zero when there are none. */
 export function meanComplementarity({ count, on, s, z }: Pairs): number {
   let total = 0;
   let number = 0;

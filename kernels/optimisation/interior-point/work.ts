@@ -146,14 +146,15 @@ export function prepare(program: Program, run: InteriorRun): Work {
   }
   let steepest = 0;
   for (let p = 0; p < f; p++) steepest = Math.max(steepest, Math.abs(program.linear[free[p]!]!));
-  let dearest = 0;
-  for (let r = 0; r < m; r++) if (Number.isFinite(rows.penalty[r]!)) dearest = Math.max(dearest, rows.penalty[r]!);
-  // Many soft rows are a cost of their own, which the curvature of a few names says nothing of.
+  let highestCharge = 0;
+  for (let r = 0; r < m; r++)
+    if (Number.isFinite(rows.penalty[r]!)) highestCharge = Math.max(highestCharge, rows.penalty[r]!);
+  // Many soft rows have a separate cost, independent of the curvature of a few variables.
   const magnitude = areSoftFolded
-    ? STEEP * Math.max(steepest, dearest)
+    ? STEEP * Math.max(steepest, highestCharge)
     : size > 0
       ? Math.max(size, STEEP * steepest)
-      : Math.max(steepest, dearest);
+      : Math.max(steepest, highestCharge);
   return {
     program,
     free,

@@ -12,7 +12,8 @@ const MARGIN = 1e-3;
 const STEEP = 0.3;
 
 /**
- * Whether the linear part pulls so hard that the optimum holds few names: from none of them it is nearer than from all.
+ * True when a strong linear part makes the optimum hold few variables: a start from none of them is nearer than one
+ * from all.
  */
 export function isSteep({ n, metric, curvature, ridge, linear }: Program): boolean {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
@@ -57,7 +58,7 @@ export function emptyStart(program: Program): PathStart | undefined {
   return { program: before, point, state };
 }
 
-/** What makes every weight dearer than nothing. */
+/** The smallest charge on every weight at which the empty point is optimal. */
 function chargeOf(gradient: Float64Array, lower: Float64Array, upper: Float64Array): number {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (let i = 0; i < gradient.length; i++) {

@@ -4,8 +4,8 @@ import type { Program } from '../program/program.js';
 import { backward, forward } from '../factors/triangular-passes.js';
 
 /**
- * The Cholesky factor of the curvature on a list of free names that grows and shrinks by one name at a time.
- * Rows lie in an array with room for more, so that a name that joins adds a row and copies nothing.
+ * The Cholesky factor of the curvature on a list of free variables that grows and shrinks by one variable at a time.
+ * Rows are in an array with spare space, so that an added variable appends a row and copies nothing.
  */
 export interface PathFactor {
   /** The free names in the order of the factor; the first `count()` entries count. */
@@ -36,7 +36,7 @@ export interface PathFactors {
   factorOf(program: Program, free: Int32Array): PathFactor | undefined;
 }
 
-/** Share of the free names that may have changed since the last call for its factor to be worth mending. */
+/** Maximum share of changed free variables since the last call for an update of its factor. */
 const MENDED = 0.25;
 
 export function createPathFactors(algebra: DenseAlgebra): PathFactors {
@@ -65,7 +65,7 @@ function mend(factor: PathFactor, free: Int32Array): boolean {
   return added.every((name) => factor.add(name));
 }
 
-/** Share of a curvature below which what the other names leave of it is rounding. */
+/** Share of a curvature below which its remainder after the other variables is rounding. */
 const SINGULAR = 1e-13;
 
 /**

@@ -18,8 +18,8 @@ import type { Point, Program } from '../program/program.js';
 import { smoothGradient } from '../program/smooth-gradient.js';
 
 /**
- * Where a way begins: an optimum of a programme that differs in its objective and the bounds of rows alone, the arrays
- * of all else being the same.
+ * Start of a path: an optimum of a programme that differs only in its objective and the bounds of rows; all other
+ * arrays are the same.
  */
 export interface PathStart {
   readonly program: Program;
@@ -43,10 +43,13 @@ export interface PathLimits {
 /** Events in a row that lead no further: a cycle. */
 const STANDSTILL_MAX = 60;
 
-/** Events after which the gradient is worked out anew. */
+/** Number of events after which the gradient is recomputed. */
 const RENEWED = 40;
 
-/** Share of the way whose end rounding has put beyond what the rows allow: the largest return is the last there is. */
+/**
+ * Remaining share of the path at which it has arrived, because rounding puts the end beyond the bounds of rows: the
+ * largest return is the last attainable one.
+ */
 const ARRIVED = 1e-12;
 
 /** Gradient left on a free name of the start, relative to the largest on any: more is no optimum of the state. */
@@ -151,7 +154,7 @@ function beginPath(
   if (![...path.lowerRate, ...path.upperRate].every(Number.isFinite)) return undefined;
   const toGo = smoothGradient(program, path.x);
   if (!isOfOneObjective(program, before)) {
-    // What the start lacks of an optimum of the objective at the end is taken from it step by step.
+    // The residual gradient of the start is removed step by step.
     const own = smoothGradient(before, path.x);
     for (let i = 0; i < n; i++) path.pull[i] = toGo[i]! - own[i]!;
   }
@@ -254,7 +257,7 @@ function apply(path: Path, { of, at, next, way }: PathEvent): boolean {
   }
 }
 
-/** What the kinks add to the gradient of a name by the state. */
+/** Gradient of the kinks of a variable in its state. */
 function kinkForce({ program, state, z }: Path, i: number): number {
   let total = 0;
   for (let k = 0; k < z.length; k++) if (z[k] !== 0) total += z[k]! * slopeOf(program, state, k, i);

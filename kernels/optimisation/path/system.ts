@@ -4,7 +4,7 @@ import { curvatureTimes } from '../program/smooth-gradient.js';
 import type { Path } from './state.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
-/** Pivots of active rows below this share of their own size belong to rows that repeat others on the free names. */
+/** Pivots of active rows below this share of their size belong to rows that repeat others on the free variables. */
 const REPEATED = 1e-11;
 
 /** Difference between what rows that repeat each other want that counts as none, relative to what they want. */
@@ -13,8 +13,7 @@ const AGREED = 1e-9;
 /** The linear equations of the rates at the present state. */
 export interface PathSystem {
   /**
-   * Works out the rates at the present state. Where the active rows leave no way on, they are those of multipliers
-   * alone.
+   * Computes the rates at the present state. Where the active rows permit no move, only multipliers have rates.
    * @returns  whether that is so.
    */
   solve(): boolean;
@@ -96,9 +95,7 @@ export function createPathSystem(path: Path): PathSystem {
     }
   }
 
-  /**
-   * Rates of multipliers alone, where a row repeats others and wants another bound than they do; false where none does.
-   */
+  /** Rates of multipliers only, where a row repeats others but requires another bound; false where none does. */
   function turn(): boolean {
     const size = wanted.subarray(0, m).reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
     for (let row = 0; row < m; row++) {

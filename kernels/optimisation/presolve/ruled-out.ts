@@ -3,8 +3,8 @@ import { PRIMAL_MAX } from '../program/kkt.js';
 import type { Kink, Program } from '../program/program.js';
 
 /**
- * Whether bounds by themselves leave no point: those of a name cross, or nothing within them reaches a row or the limit of a
- * kink. Where that is so no point satisfies the conditions of optimality, and no method has to look for one.
+ * Returns true when the bounds permit no point: those of a variable cross, or no point within them reaches a row or the
+ * limit of a kink. Then no point satisfies the conditions of optimality, and no method needs to search for one.
  *
  * @cost    m n.
  * @source  Andersen & Andersen (1995), Presolving in linear programming, Mathematical Programming 71, section 3: bounds of
@@ -17,7 +17,7 @@ export function isRuledOut(program: Program): boolean {
   return kinks.some((kink) => isHard(kink) && isBeyond(leastSum(kink, program), kink.limit!, n));
 }
 
-/** Whether a value that may be less by what is counted as kept, in so many terms, exceeds a bound. */
+/** True when the least value of a sum of `terms` terms, less its rounding, exceeds a bound. */
 function isBeyond(least: number, bound: number, terms: number): boolean {
   return least - bound > 2 * PRIMAL_MAX * (1 + Math.abs(bound)) * (1 + terms);
 }

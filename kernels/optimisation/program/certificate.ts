@@ -13,15 +13,15 @@ export interface Certificate {
   readonly around: Float64Array;
 }
 
-/** Whether a kink has a limit that nothing buys off. */
+/** True when a kink has a limit without a price. */
 export function isHard(kink: Kink): boolean {
   return kink.limit !== null && !Number.isFinite(kink.penalty);
 }
 
 /**
  * Margin by which multipliers prove that a programme has no feasible point: the least value over the bounds of the
- * weighted left sides (norms by their tangents, which lie below them), less the weighted bounds. Positive means
- * infeasible, whatever the multipliers and however they were found: every feasible point would make it at most zero.
+ * weighted left sides (norms by their tangents, which are below them), less the weighted bounds. Positive means
+ * infeasible, for any multipliers: every feasible point would make it at most zero.
  *
  * @returns  The margin; -Infinity where a name without a bound could make up for anything.
  * @cost     m n, and n^2 for each norm.

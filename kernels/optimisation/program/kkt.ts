@@ -2,7 +2,7 @@ import { metricTimes, metricTrace } from './metric.js';
 import { normForce, normLength } from './norms.js';
 import { kinkSum, type Point, type Program } from './program.js';
 
-/** How far a point is from satisfying the conditions of optimality, by the programme and the point alone. */
+/** Distance of a point from the conditions of optimality, computed from the programme and the point only. */
 export interface KktReport {
   /** Largest violation of a hard bound, row, limit or norm, each in its own units over 1 + |bound|. */
   readonly primal: number;
@@ -126,8 +126,8 @@ function exceeded(worst: number, value: number, bound: number): number {
 }
 
 /**
- * Names that would better the objective by leaving where they are: what is optimal among the others is optimal among all
- * where there are none.
+ * Variables that would improve the objective by leaving their bound or kink: the optimum among the other variables is
+ * the optimum among all when there are none.
  *
  * @cost  as that of `checkKkt`
  */
@@ -142,7 +142,7 @@ function stationarity(program: Program, point: Point, gradient: Float64Array): n
   return worst;
 }
 
-/** What bounds and kinks of a name leave of its gradient, zero or less where they balance it. */
+/** Part of the gradient of a variable that its bounds and kinks do not balance, zero or less where they do. */
 function pullOn({ lower, upper, kinks }: Program, { x, kinkMultipliers }: Point, gradient: Float64Array, i: number) {
   const value = x[i]!;
   let least = gradient[i]!;

@@ -67,7 +67,7 @@ function denseTimes(matrix: Float64Array, x: Float64Array, out: Float64Array): v
   }
 }
 
-/** Where the rows of the names begin that x moves, of a matrix with so many columns. */
+/** Offsets of the matrix rows of the variables that x moves. */
 function rowsOfMoved(x: Float64Array, columns: number): Int32Array {
   const starts = new Int32Array(x.length);
   let count = 0;
@@ -278,7 +278,7 @@ export function metricSquare(metric: Metric, x: Float64Array): number {
   return total;
 }
 
-/** The same sums without the terms that are zero. */
+/** The sums without the terms that are zero. */
 function denseSquare(matrix: Float64Array, x: Float64Array, held: Int32Array): number {
   let total = 0;
   for (let p = 0; p < held.length; p++) {

@@ -39,7 +39,7 @@ export interface LagrangianCurvature {
  *
  * @param own      Of the objective.
  * @param weights  Of the norms, [norms], at least 0.
- * @cost           Nothing, or n^2 where a norm has a metric of its own and a weight.
+ * @cost           Nothing, or n^2 where a norm has a separate metric and a weight.
  * @source         Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: norms as squares over two.
  */
 export function lagrangianCurvature(

@@ -61,7 +61,7 @@ export interface Kink {
 }
 
 export interface Norm {
-  /** M: P, the identity or one of its own. */
+  /** M: P, the identity or a separate metric. */
   readonly metric: 'metric' | 'identity' | Metric;
   /** [n] */
   readonly centre: Float64Array;
@@ -137,8 +137,8 @@ export function isUnbounded({ lower, upper }: Rows, r: number): boolean {
 }
 
 /**
- * Whether every feasible point is as good as any other: then one needs no multipliers, and those of an interior point
- * are rounding.
+ * True when every feasible point is optimal: then one needs no multipliers, and those of an interior point are
+ * rounding.
  */
 export function isIndifferent({ curvature, ridge, linear, kinks }: Program): boolean {
   return (

@@ -11,7 +11,7 @@ export interface Slopes {
 }
 
 /**
- * What a small move of each name changes, with the multipliers of rows, limits and norms as prices. At a bound it is
+ * Effect of a small move of each variable, with the multipliers of rows, limits and norms as prices. At a bound it is
  * the change of the objective per unit of that bound.
  *
  * @cost    n^2 + m n.

@@ -51,7 +51,7 @@ export function cornerSlope(
   return leastRise(signs, RATE_MIN * gain.reduce((most, value) => Math.max(most, Math.abs(value)), 0));
 }
 
-/** What may not be below zero: base + rise x rate. */
+/** A quantity that may not be negative: base + rise x rate. */
 interface Sign {
   readonly base: number;
   readonly rate: number;

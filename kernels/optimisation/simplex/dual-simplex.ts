@@ -4,7 +4,7 @@ import type { LinearProgram } from './segments.js';
 export interface Corner {
   /** [n] */
   readonly z: Float64Array;
-  /** Whether a variable is between its bounds, [n]. */
+  /** True when a variable is between its bounds, [n]. */
   readonly isBasic: Uint8Array;
   /** Rows that hold: 1 at their upper bound, -1 at the lower one, 0 where none does, [m]. */
   readonly held: Int8Array;
@@ -53,7 +53,7 @@ interface Tableau {
   readonly program: LinearProgram;
   /** [m x n] */
   readonly entries: Float64Array;
-  /** What the objective rises by with each variable that is not basic, [n]. */
+  /** Increase of the objective with each variable that is not basic, [n]. */
   readonly prices: Float64Array;
   /** Variable of each row of the tableau, [m]. */
   readonly basic: Int32Array;
@@ -61,7 +61,7 @@ interface Tableau {
   readonly other: Int32Array;
   /** Value of each basic variable, [m]. */
   readonly values: Float64Array;
-  /** Whether the variable of each column is at its upper bound, [n]. */
+  /** True when the variable of each column is at its upper bound, [n]. */
   readonly isHigh: Uint8Array;
   /** [n + m] */
   readonly lower: Float64Array;

@@ -8,6 +8,7 @@ import { sessionCookie, signInHandlers } from '#http/routes/sign-in.js';
 import { AUDITED_READS, createAuditNotes } from '#services/history/audit-notes.js';
 import { auditSender, createAuditPush } from '#services/history/audit-push.js';
 import { createAccess } from '#services/operations/access.js';
+import { createEndedSessions } from '#services/operations/ended-sessions.js';
 import type { Keys } from '#services/operations/keys.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -15,7 +16,7 @@ import { tlsOf } from '../security-settings.js';
 import type { Closable, Rooms } from './rooms.js';
 
 /** Who clients are, what they may reach, and what the log keeps of them. */
-export function composeAccountability(rooms: Rooms, keys: Keys, open: Closable[]) {
+export async function composeAccountability(rooms: Rooms, keys: Keys, open: Closable[]) {
   const { documents, settings, log, now } = rooms;
   const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
   const notes = createAuditNotes({
@@ -32,7 +33,7 @@ export function composeAccountability(rooms: Rooms, keys: Keys, open: Closable[]
     open.push(push);
     push.start();
   }
-  const signedIn = composeSignIn(rooms);
+  const signedIn = await composeSignIn(rooms);
   return {
     notes,
     reachOf: access.reachOf,
@@ -43,23 +44,26 @@ export function composeAccountability(rooms: Rooms, keys: Keys, open: Closable[]
   };
 }
 
-function composeSignIn({ settings, log, secrets, now }: Rooms) {
+async function composeSignIn({ documents, settings, log, secrets, now }: Rooms) {
   const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, publicUrl } = settings;
   const isSecure = tlsOf(settings) !== undefined;
   const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
-  // Of fronts that share a key each knows the sessions of the others.
-  const sessions = createSessions(secrets.derive('sessions') ?? randomBytes(32), now);
   if (issuer !== undefined && audience === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, 'Tokens of --oidc-issuer need --oidc-audience.');
   const grants = settings.oidcScopes;
   const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the OpenID provider does not answer');
   const tokens = issuer && audience ? createTokens({ issuer, audience, grants, onFailure }) : undefined;
+  // Of fronts that share a key each knows the sessions of the others. Scopes are granted as a session begins: other
+  // grants end those that began before.
+  const key = secrets.derive(`sessions ${JSON.stringify([issuer, clientId, grants])}`) ?? randomBytes(32);
+  const ended = await createEndedSessions({ documents, isReadOnly: settings.readOnly, now });
+  const sessions = createSessions({ key, ended, now });
   const { oidcClientSecret: clientSecret } = settings;
   const signIn = issuer && clientId ? createSignIn({ issuer, clientId, clientSecret, grants }) : undefined;
   return {
     tokens,
     sessions,
     cookie: sessionCookie(isHttps),
-    handlers: signInHandlers({ signIn, sessions, isSecure, publicUrl }),
+    handlers: signInHandlers({ signIn, sessions, isSecure, publicUrl, now }),
   };
 }

@@ -1,23 +1,23 @@
-import { API } from '#contract/api.js';
 import type { Route } from '#contract/route.js';
 import { UsageError } from '../usage-error.js';
 import { RUN } from './analytics.js';
 import { viewCommand } from './view-command.js';
 
-/** Operations that are views of a stored run by GET, by the name of the view. */
-const OPERATIONS: ReadonlyMap<string, string> = new Map(
-  Object.entries<Route>(API).flatMap(([operation, { view, method }]) =>
-    view !== undefined && method === 'GET' ? [[view.name, operation] as const] : [],
-  ),
-);
-
-const NAMES = [...OPERATIONS.keys()].toSorted();
+/** Operations that are views of a stored run by GET, by the name of the view. The routes are loaded when they are asked for. */
+async function operations(): Promise<ReadonlyMap<string, string>> {
+  const { API } = await import('#contract/api.js');
+  return new Map(
+    Object.entries<Route>(API).flatMap(([operation, { view, method }]) =>
+      view !== undefined && method === 'GET' ? [[view.name, operation] as const] : [],
+    ),
+  );
+}
 
 /** Any view of a stored run with the parameters of its route: a new view has its command with its route. */
 export const view = viewCommand({
   summary: 'Any view of a stored run, by its name and the parameters of its route.',
   words: [
-    { name: 'VIEW', help: `One of ${NAMES.join(', ')}.` },
+    { name: 'VIEW', help: 'Name of the view, such as levels or dividend-points; an unknown one lists them all.' },
     { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' },
   ],
   flags: {
@@ -33,9 +33,11 @@ export const view = viewCommand({
     'divisor view exposures CORE-100 --with by=SECTOR,interval=monthly --out exposures.json',
   ],
   notes: 'Rows are those of the first table of the answer; --out writes the whole answer as JSON.',
-  ask(client, [name = '', index_id = ''], flags) {
-    const operation = OPERATIONS.get(name);
-    if (operation === undefined) throw new UsageError(`There is no view ${name}; there are ${NAMES.join(', ')}.`);
+  async ask(client, [name = '', index_id = ''], flags) {
+    const known = await operations();
+    const operation = known.get(name);
+    if (operation === undefined)
+      throw new UsageError(`There is no view ${name}; there are ${[...known.keys()].toSorted().join(', ')}.`);
     const given = parametersOf(flags.text('with') ?? '');
     const { date, identifier, ...query } = given;
     const params = {

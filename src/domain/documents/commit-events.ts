@@ -24,6 +24,8 @@ export interface CommitEvents {
   'delivery-due': { readonly delivery_id: string };
   /** A key was made or revoked. */
   'key-changed': { readonly key_id: string };
+  /** Somebody has signed out. */
+  'session-ended': { readonly person_id: string };
   /** A run has been stored in place of the last one of its index or strategy. */
   'run-stored': { readonly run_id: string };
 }

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Scope } from '#contract/route.js';
+import type { EndedSessions } from '#services/operations/ended-sessions.js';
 import type { Principal } from '../handler.js';
 
 /** Who is signed in with a browser. */
@@ -16,44 +17,55 @@ export interface Session {
   readonly ends: number;
 }
 
+/** What a cookie is for: none serves another purpose. */
+export type CookiePurpose = 'session' | 'attempt';
+
 /** Sessions that live in an encrypted cookie: every front that has the key knows them. */
 export interface Sessions {
-  /** A cookie's value. */
-  seal(value: object): string;
-  /** What was sealed; undefined where it was not, or was changed. */
-  open<T>(text: string): T | undefined;
+  /** A cookie's value, which is worth nothing from the time that it names. */
+  seal(purpose: CookiePurpose, value: { readonly ends: number }): string;
+  /** What was sealed for a purpose; undefined where it was not, was changed, or has ended. */
+  open<T extends { readonly ends: number }>(purpose: CookiePurpose, text: string): T | undefined;
   begin(principal: Principal): Session;
   /** The session of a cookie, undefined when there is none that still lasts. */
   find(cookie: string | undefined): Session | undefined;
-  end(session: Session): void;
+  /** Ends a session on every front. */
+  end(session: Session): Promise<void>;
 }
 
-const SESSION_MS = 8 * 3_600_000;
+export const SESSION_MS = 8 * 3_600_000;
 const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-const ENDED_MAX = 100_000;
 
-/** @param key 32 bytes, of this process alone or of all fronts */
-export function createSessions(key: Buffer, now: () => number): Sessions {
-  /** Sessions that were ended, until they would have ended anyway. */
-  const ended = new Map<string, number>();
+export interface SessionsDependencies {
+  /** 32 bytes, of this process alone or of all fronts. */
+  readonly key: Buffer;
+  readonly ended: EndedSessions;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+export function createSessions({ key, ended, now }: SessionsDependencies): Sessions {
   const sessions: Sessions = {
-    seal(value) {
+    seal(purpose, value) {
       const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv(ALGORITHM, key, nonce);
+      const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(Buffer.from(purpose));
       const sealed = Buffer.concat([cipher.update(JSON.stringify(value), 'utf8'), cipher.final()]);
       return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url');
     },
-    open<T>(text: string) {
+    open<T extends { readonly ends: number }>(purpose: CookiePurpose, text: string) {
       try {
         const bytes = Buffer.from(text, 'base64url');
-        const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES));
-        decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+        const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), {
+          authTagLength: TAG_BYTES,
+        });
+        decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(-TAG_BYTES));
         const opened = [decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()];
-        return JSON.parse(Buffer.concat(opened).toString('utf8')) as T; // nobody else can have sealed it
+        const value = JSON.parse(Buffer.concat(opened).toString('utf8')) as T; // nobody else can have sealed it
+        return value.ends > now() ? value : undefined;
       } catch {
-        return undefined; // cut, changed, or of another process
+        return undefined; // cut, changed, of another purpose or of another process
       }
     },
     begin: ({ keyId, name, scopes, prefixes }) => ({
@@ -66,14 +78,10 @@ export function createSessions(key: Buffer, now: () => number): Sessions {
       ends: now() + SESSION_MS,
     }),
     find(cookie) {
-      const session = cookie === undefined ? undefined : sessions.open<Session>(cookie);
-      const lasts = session !== undefined && session.ends > now() && !ended.has(session.id);
-      return lasts && typeof session.csrf === 'string' ? session : undefined;
+      const session = cookie === undefined ? undefined : sessions.open<Session>('session', cookie);
+      return session !== undefined && !ended.has(session) ? session : undefined;
     },
-    end({ id, ends }) {
-      for (const [other, time] of ended) if (time <= now() || ended.size >= ENDED_MAX) ended.delete(other);
-      ended.set(id, ends);
-    },
+    end: (session) => ended.add(session),
   };
   return sessions;
 }

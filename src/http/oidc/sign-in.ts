@@ -33,10 +33,10 @@ export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInT
   const library = () => import('openid-client');
 
   async function configuration(): Promise<Configuration> {
-    const { discovery, allowInsecureRequests } = await library();
-    const isLocal = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])[:/]/.test(`${issuer}/`);
+    const { discovery, allowInsecureRequests, enableNonRepudiationChecks } = await library();
+    const isLocal = issuer.startsWith('http:'); // as the setting was checked
     opening ??= discovery(new URL(issuer), clientId, clientSecret, undefined, {
-      execute: isLocal ? [allowInsecureRequests] : [],
+      execute: [enableNonRepudiationChecks, ...(isLocal ? [allowInsecureRequests] : [])],
     });
     opening.catch(() => (opening = undefined)); // The next browser asks again.
     return opening;

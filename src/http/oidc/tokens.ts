@@ -90,6 +90,12 @@ export function createTokens({
   };
 }
 
+/** Whether an issuer is a provider on this machine: any other speaks HTTPS, or its keys could be those of anybody. */
+export function isLocalIssuer(issuer: string): boolean {
+  const { protocol, hostname, username } = URL.parse(issuer) ?? {};
+  return protocol === 'http:' && username === '' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname ?? '');
+}
+
 /** Where a provider publishes its keys. @source OpenID Connect Discovery 1.0, section 4 */
 async function keysOf(issuer: string): Promise<URL> {
   const place = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
@@ -97,5 +103,7 @@ async function keysOf(issuer: string): Promise<URL> {
   if (!response.ok) throw new Error(`${place} answered ${response.status}`);
   const { issuer: named, jwks_uri: keys } = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
   if (named !== issuer) throw new Error(`${place} names another issuer`);
-  return new URL(String(keys));
+  const at = new URL(String(keys));
+  if (at.protocol !== 'https:' && !isLocalIssuer(issuer)) throw new Error(`${place} publishes its keys without HTTPS`);
+  return at;
 }

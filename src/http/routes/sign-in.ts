@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { routes, type Route } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
-import { cookieIn, isRepeated, type Sessions } from '../oidc/sessions.js';
+import { cookieIn, isRepeated, SESSION_MS, type Sessions } from '../oidc/sessions.js';
 import type { Attempt, SignIn } from '../oidc/sign-in.js';
 
 const page = { scope: 'open', tag: 'sign-in', openQuery: true, errors: [] } as const;
@@ -44,6 +44,8 @@ export interface SignInOptions {
   /** Undefined where no provider is configured for browsers. */
   readonly signIn: SignIn | undefined;
   readonly sessions: Sessions;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   /** Whether the service itself speaks HTTPS. */
   readonly isSecure: boolean;
   /** Address of the service as browsers have it. Default: by the request. */
@@ -52,16 +54,19 @@ export interface SignInOptions {
 
 /** The cookie of a session; with the prefix, browsers take it from this host over HTTPS alone. */
 export const sessionCookie = (isSecure: boolean): string => (isSecure ? '__Host-divisor' : 'divisor_session');
-const ATTEMPT_COOKIE = 'divisor_login';
+const attemptCookie = (isSecure: boolean): string => (isSecure ? '__Host-divisor_login' : 'divisor_login');
 const ATTEMPT_SECONDS = 600;
-const SESSION_SECONDS = 8 * 3600;
+const SESSION_SECONDS = SESSION_MS / 1000;
+
+/** An attempt as it is sealed. */
+type TimedAttempt = Attempt & { readonly ends: number };
 
 type Asked = Pick<RouteRequest<Route>, 'header'>;
 
 export function signInHandlers(options: SignInOptions): Handlers<typeof signInRoutes> {
-  const { signIn, sessions, isSecure, publicUrl } = options;
+  const { signIn, sessions, isSecure, publicUrl, now } = options;
   const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
-  const name = sessionCookie(isHttps);
+  const [name, attemptName] = [sessionCookie(isHttps), attemptCookie(isHttps)];
   const cookie = (key: string, value: string, seconds: number, site: 'Strict' | 'Lax'): string =>
     `${key}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${site}${isHttps ? '; Secure' : ''}`;
 
@@ -78,15 +83,16 @@ export function signInHandlers(options: SignInOptions): Handlers<typeof signInRo
   return {
     async beginSignIn(request) {
       const { url, attempt } = await requireSignIn().begin(redirectOf(request));
-      return redirection(url, cookie(ATTEMPT_COOKIE, sessions.seal(attempt), ATTEMPT_SECONDS, 'Lax'));
+      const sealed = sessions.seal('attempt', { ...attempt, ends: now() + ATTEMPT_SECONDS * 1000 });
+      return redirection(url, cookie(attemptName, sealed, ATTEMPT_SECONDS, 'Lax'));
     },
     async finishSignIn(request) {
-      const sealed = cookieIn(request.header('cookie') ?? null, ATTEMPT_COOKIE);
-      const attempt = sealed === undefined ? undefined : sessions.open<Attempt>(sealed);
+      const sealed = cookieIn(request.header('cookie') ?? null, attemptName);
+      const attempt = sealed === undefined ? undefined : sessions.open<TimedAttempt>('attempt', sealed);
       if (attempt === undefined)
         throw new Refusal('UNAUTHENTICATED', 'The sign-in was not begun in this browser, or too long ago.');
       const principal = await requireSignIn().finish(request.search(), attempt);
-      const session = cookie(name, sessions.seal(sessions.begin(principal)), SESSION_SECONDS, 'Strict');
+      const session = cookie(name, sessions.seal('session', sessions.begin(principal)), SESSION_SECONDS, 'Strict');
       return redirection('/', session);
     },
     getSession(request) {
@@ -97,12 +103,12 @@ export function signInHandlers(options: SignInOptions): Handlers<typeof signInRo
           : { signed_in: true, sign_in: true, name: session.name, scopes: session.scopes, csrf_token: session.csrf };
       return { json };
     },
-    endSession(request) {
+    async endSession(request) {
       const session = sessions.find(cookieIn(request.header('cookie') ?? null, name));
       if (session !== undefined) {
         if (!isRepeated(session, request.header('x-csrf-token') ?? null))
           throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not repeat that of the session.');
-        sessions.end(session);
+        await sessions.end(session);
       }
       return { headers: { 'Set-Cookie': cookie(name, '', 0, 'Strict') } };
     },

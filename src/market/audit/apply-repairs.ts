@@ -56,8 +56,8 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
 }
 
 /**
- * Whether a repair would change what is computed from a content. A split in the actions changes nothing where prices are
- * adjusted for splits already.
+ * Returns true when a repair changes the results computed from a content. A split in the actions changes nothing where
+ * prices are adjusted for splits already.
  */
 export function changesContent(content: MarketContent, adjustment: Adjustment, repair: Repair): boolean {
   const held = (row: ActionRow) => content.actions.some((action) => isSame(action, row));
@@ -117,7 +117,7 @@ function overCells(
   }
 }
 
-/** Twelve digits: what a factor of ten adds in noise is taken away, and nothing a price says. */
+/** Rounds to twelve digits, which removes the noise of a factor of ten and keeps every digit of a price. */
 const roundTo = (value: number) => Number(value.toPrecision(12));
 
 function isSame({ identifier, type, value, exDay }: CorporateAction, row: ActionRow): boolean {

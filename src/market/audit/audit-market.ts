@@ -12,7 +12,7 @@ import { marketLevel } from './market-level.js';
 import { nameHistories } from './name-history.js';
 import type { AuditPanels } from './split-odds.js';
 
-/** Doubts that are listed; the others are counted. */
+/** Maximum number of data warnings that are listed; the others are counted. */
 export const DOUBTS_MAX = 1000;
 
 export interface MarketAudit {
@@ -22,8 +22,8 @@ export interface MarketAudit {
 }
 
 /**
- * Looks through a market for what is probably wrong in it: each doubt with its evidence and, where the data itself says
- * what is right, a repair. A repair that would change nothing in the store is not offered.
+ * Searches a market for probable errors: each data warning has its evidence and, where the data implies the correct
+ * value, a repair. A repair that would change nothing in the store is not offered.
  * @cost about 1 µs a bar
  */
 export function auditMarket(

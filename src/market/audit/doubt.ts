@@ -1,7 +1,7 @@
 import type { DoubtKind } from '#domain/market/doubt-kinds.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 
-/** A change to a store that would settle a doubt. Days are inclusive. */
+/** A change to a store that would resolve a data warning. Days are inclusive. */
 export type Repair =
   | Scale
   | {
@@ -32,7 +32,7 @@ interface Scale {
   readonly inverse_columns?: readonly string[];
 }
 
-/** What distinguishes one action from another. */
+/** The fields that identify an action. */
 export interface ActionRow {
   readonly identifier: string;
   readonly type: CorporateAction['type'];
@@ -42,7 +42,7 @@ export interface ActionRow {
 
 /** Something in a store that is probably wrong. */
 export interface Doubt {
-  /** Names the doubt in a request for repairs: the same data has the same names. */
+  /** Identifies the data warning in a request for repairs: equal data has equal ids. */
   readonly id: string;
   readonly kind: DoubtKind;
   readonly identifier: string;

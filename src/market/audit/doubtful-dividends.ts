@@ -31,7 +31,7 @@ const NEIGHBOURS = 4;
 /** Ratio of two dividends up to which they are of one size; wider where a factor of a hundred is in question. */
 const ALIKE = 2;
 const ALIKE_HUNDREDFOLD = 4;
-/** Log odds from which the move of one day settles what a dividend is. */
+/** Log odds from which the price move of one day decides about a dividend. */
 const LOG_ODDS_CLEAR = 2;
 /** Least dividend that is looked for in adjusted prices: those of smaller ones drown in their rounding. */
 const YIELD_ADJUSTED_MIN = 5e-4;
@@ -92,7 +92,7 @@ function* sizes(history: NameHistory, payments: readonly Payment[], doubted: Set
   }
 }
 
-/** Whether a dividend is too large for the move of its day. */
+/** True when a dividend is too large for the price move of its day. */
 const isDenied = ({ yield: share, move, sigma }: Payment) =>
   share > YIELD_SHOWN &&
   move + share > (share > YIELD_LARGE ? SIGMAS_MISSED_LARGE : SIGMAS_MISSED) * sigma &&
@@ -116,7 +116,10 @@ function deniedSize(payment: Payment, payments: readonly Payment[], denied: Read
   );
 }
 
-/** A size told on the basis of shares before a split of the same days: neither others nor the price have it. */
+/**
+ * A dividend stated on the basis of shares before a split of the same days: neither other dividends nor the price agree
+ * with it.
+ */
 function oldBasisSize(history: NameHistory, payment: Payment, payments: readonly Payment[]): Doubt | undefined {
   const { action, yield: share } = payment;
   const split = history.actions.find(
@@ -160,8 +163,8 @@ function smallSize(payment: Payment, payments: readonly Payment[], hundredfold: 
 }
 
 /**
- * Chance that all dividends of a name are a hundredth of what they should be, as its price has it: of names that pay so
- * little each time, one in ten before the price is looked at.
+ * Probability that all dividends of a security are a hundredth of their true size, as its price implies. The prior for
+ * securities with such small dividends is one in ten.
  */
 function hundredfoldProbability(payments: readonly Payment[]): number {
   const small = payments.filter((payment) => payment.yield < YIELD_MIN);
@@ -170,7 +173,7 @@ function hundredfoldProbability(payments: readonly Payment[]): number {
   return 1 / (1 + 9 * Math.exp(-sum));
 }
 
-/** Log odds, by the move of its day, of a dividend that is so many times what is told. */
+/** Log odds, from the price move of its day, of a dividend that is `times` times the stated one. */
 const logOdds = ({ yield: share, move, sigma }: Payment, times: number) =>
   logStudent((move + times * share) / sigma) - logStudent((move + share) / sigma);
 
@@ -181,7 +184,7 @@ function neighboursOf(payment: Payment, payments: readonly Payment[]): Payment[]
   return alike.slice(Math.max(0, at - NEIGHBOURS), at + NEIGHBOURS + 1).filter((other) => other !== payment);
 }
 
-/** Whether the dividend before it or after it is the same part of the price, and the same amount. */
+/** True when the previous or the next dividend is the same share of the price, and the same amount. */
 function equalsNeighbour(payment: Payment, payments: readonly Payment[]): boolean {
   const { action, yield: share } = payment;
   const alike = payments.filter((other) => other.action.type === payment.action.type);

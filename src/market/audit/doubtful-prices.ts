@@ -7,7 +7,7 @@ import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.j
 
 /** Moves smaller than this are left to the market. */
 const MOVE_MIN = 0.25;
-/** Moves smaller than so many usual ones, too. */
+/** Moves below this number of standard deviations are ordinary as well. */
 const SIGMAS_MIN = 8;
 /** A move with no action and no other explanation is reported from this size on. */
 const JUMP_MIN = 0.5;
@@ -19,7 +19,7 @@ const RETURN_STEP = 0.6;
 const SPLIT_MIN = 1.2;
 /** Bars after a split within which the price does not jump back by its ratio. */
 const REVERSAL_BARS = 20;
-/** Log distance from a ratio up to which a split is not put in doubt by it. */
+/** Log distance to a ratio up to which a step still counts as the split of that ratio. */
 const RATIO_TOLERANCE = 0.01;
 const CONFIDENCE_AWAY = 0.8;
 /** Factors between units: pence and pounds, a decimal point that slipped. */
@@ -28,7 +28,7 @@ const UNITS = [100, 10, 1000, 1 / 100, 1 / 10, 1 / 1000];
 const FACTOR_TOLERANCE = 0.06;
 
 const PRICES = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
-/** What goes with a price: volume without one is a doubt of its own. */
+/** Fields that belong to a price: volume without a price is a separate data warning. */
 const BAR_FIELDS = [...PRICES, 'VOLUME'];
 
 /** Jumps of a price that no action explains: prints that come back, wrong units, splits that are missing. */
@@ -71,12 +71,15 @@ function explainedGrowths({ returns, close, actions }: NameHistory, { adjustment
   return growths;
 }
 
-/** Bars of actions that move a price by an amount they do not tell. */
+/** Bars with actions that move a price by an amount they do not state. */
 function structuralBars({ actions }: NameHistory): ReadonlySet<number> {
   return new Set(actions.filter(({ action }) => ACTION_KINDS[action.type] === 'structural').map(({ bar }) => bar));
 }
 
-/** First bar at which the price, on the share basis of then, is where it was before bar `b`, and suddenly so; undefined when it stays away or recovers slowly. */
+/**
+ * First bar at which the price, on the share basis of its day, suddenly returns to its value before bar `b`; undefined
+ * when it does not return or recovers slowly.
+ */
 function barItComesBack({ returns, sigma, days }: NameHistory, b: number): number | undefined {
   let level = 1 + returns[b]!;
   const away = Math.abs(level - 1);
@@ -171,7 +174,7 @@ function claim(
     : elsewhere !== undefined
       ? `and its action says ${formatDay(elsewhere.action.exDay)}`
       : recordedRatio(history, b) === undefined
-        ? 'and no action says so'
+        ? 'and no action explains it'
         : `on top of that of ${recordedRatio(history, b)!.value} in the actions`;
   const certainty = Math.abs(distance) <= RATIO_TOLERANCE ? 0.99 : CONFIDENCE_AWAY;
   return {

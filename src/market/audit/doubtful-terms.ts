@@ -10,7 +10,7 @@ const BY_MOVES: ReadonlySet<string> = new Set(['cash', 'ratio']);
 /** Terms of corporate actions that can hardly be, and currencies that nobody knows: only their source can say what is right. */
 export function doubtfulTerms(content: MarketContent, adjustment: Adjustment): Doubt[] {
   const actions = actionDoubts(content, adjustment)
-    // Sizes of dividends and splits are doubted by the moves of their days.
+    // Price moves judge the sizes of dividends and splits.
     .filter(({ code, action: { type } }) => code !== 'ACTION_SIZE' || !BY_MOVES.has(ACTION_KINDS[type]))
     .map(({ action: { identifier, type, exDay, value }, code, message, evidence }): Doubt => {
       const date = formatDay(exDay);

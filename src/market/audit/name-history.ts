@@ -106,7 +106,10 @@ function returnsOf(close: Float64Array, splits: readonly PlacedAction[]): Float6
   return returns;
 }
 
-/** Whether the price does not split on the bar of an action and does so, by its ratio, on a near one without any. */
+/**
+ * True when the price does not split on the bar of an action but does so, by its ratio, on a near bar without a split
+ * action.
+ */
 function isMisdated(close: Float64Array, { bar, action }: PlacedAction, splits: readonly PlacedAction[]): boolean {
   const size = Math.abs(Math.log(action.value));
   if (size < MISDATED_MIN) return false;

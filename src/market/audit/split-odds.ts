@@ -57,7 +57,7 @@ const SHARES_BARS = 65;
 const SHARES_TOLERANCE = 0.03;
 const SHARES_LOG_ODDS = 4;
 
-/** What the audit knows of a market besides the history of one name. */
+/** Data of the whole market that the audit uses in addition to the history of one security. */
 export interface AuditPanels {
   readonly adjustment: Adjustment;
   /** Number of names: the width of the panels. */
@@ -76,11 +76,11 @@ export interface SplitReading {
   /** Log distance of the growth from the ratio, net of the market. */
   readonly distance: number;
   readonly marketMove: number;
-  /** Mean size of the next moves over the usual one; null without any. */
+  /** Mean size of the next moves over the usual one; null when there are none. */
   readonly after: number | null;
   /** Volume of the day over the median before; null where it is not known. */
   readonly volumeRatio: number | null;
-  /** Whether volume, or shares, change with the ratio on this day. */
+  /** True when volume or shares outstanding change with the ratio on this day. */
   readonly stepsVolume: boolean;
   readonly stepsShares: boolean;
 }
@@ -89,7 +89,7 @@ export interface SplitReading {
  * The split that best explains a growth, with its probability: that of a split of some ratio, times the density of the
  * rest of the move, against the density of a real move of that size. A split is not news: the days after it are as
  * quiet as the days before, and as many shares, or as much money, changes hands as before.
- * @param growth of the bar, on the share basis and with the cash that actions tell of
+ * @param growth of the bar, on the share basis of its day and with the cash of recorded actions
  * @param isRecorded whether an action on the day says that there is a split of this ratio
  */
 export function readAsSplit(
@@ -194,7 +194,7 @@ function volumeReading(
   };
 }
 
-/** Whether the count of shares outstanding is multiplied by the ratio around this bar. */
+/** True when the number of shares outstanding is multiplied by the ratio around this bar. */
 function sharesFollow(
   { rows, position }: NameHistory,
   bar: number,
@@ -212,5 +212,5 @@ function sharesFollow(
   return false;
 }
 
-/** Whether a step is nearer to the ratio than to none. */
+/** True when a step is nearer to the ratio than to 1. */
 const isNearer = (step: number, ratio: number) => Math.abs(Math.log(step / ratio)) < Math.abs(Math.log(step));

@@ -16,7 +16,8 @@ const STATUSES = ['announced', 'paid', 'cancelled'];
 const SHARE_RATIOS: ReadonlySet<string> = new Set(['RIGHTS_ISSUE', 'SPIN_OFF', 'MERGER']);
 
 /**
- * @param isOwn whether the service wrote the rows itself: what an earlier version of it accepted is doubted, not refused
+ * @param isOwn true when the service wrote the rows itself: rows that an earlier version accepted give warnings, not
+ * errors
  */
 export function createActionRows(problems: Problems, isOwn = false): TableRows<readonly CorporateAction[]> {
   const actions: CorporateAction[] = [];
@@ -136,7 +137,10 @@ export function compareActions(a: CorporateAction, b: CorporateAction): number {
 
 type Merged = { readonly [K in 'identifier' | 'type' | 'exDay' | 'value' | 'related']: CorporateAction[K] | undefined };
 
-/** Whether shares can turn into those of another name where they are to: a merger gives shares of one. */
+/**
+ * True when an action may exchange shares for those of another security where it must: a merger may pay shares of one
+ * security.
+ */
 function leadsElsewhere({ identifier, type, exDay, value, related }: Merged, path: Path, problems: Problems): boolean {
   if (type !== 'MERGER' || related === undefined || (related !== null && related !== identifier)) return true;
   const when = exDay === undefined ? '' : ` on ${formatDay(exDay)}`;
@@ -225,7 +229,7 @@ function statusIn(cell: Cell | undefined, path: Path, problems: Problems): Actio
   return undefined;
 }
 
-/** Money that a merger pays besides shares; null for none, undefined where the cell is wrong. */
+/** Money that a merger pays in addition to shares; null for none, undefined where the cell is wrong. */
 function cashIn(
   type: ActionType | undefined,
   cell: Cell | undefined,

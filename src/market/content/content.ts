@@ -21,7 +21,7 @@ export interface KnownDigests {
   readonly made?: MadeBlocks | undefined;
   /** Digest of the same tables. */
   readonly tables?: Uint8Array;
-  /** What the same tables tell of the blocks of these first days, of a content that begins with the same days. */
+  /** Digests of the same tables for the blocks of these first days, from a content that begins with the same days. */
   readonly history?: KnownBlocks;
 }
 
@@ -99,7 +99,7 @@ export function rowsOf({ fields, reference, actions, universes, series }: Market
   return rowsByTable((table) => rows[table]);
 }
 
-/** Days of the first and the last bar; null for a store without any. */
+/** Days of the first and the last bar; null for an empty store. */
 export function datesHeld({
   dates,
 }: Pick<MarketData, 'dates'>): { readonly start: number; readonly end: number } | null {

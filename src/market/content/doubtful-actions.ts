@@ -12,7 +12,7 @@ import type { MarketContent } from './market-content.js';
 import { compareActions } from './action-rows.js';
 import { ENDINGS, GAP_SESSIONS_MAX, JUMP_MAX } from './market-warnings.js';
 
-/** What an action says that can hardly be. */
+/** An implausible statement of an action. */
 export interface ActionDoubt {
   readonly action: CorporateAction;
   readonly code: Extract<FindingCode, 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'ACTION_WITHOUT_PRICE'>;
@@ -38,8 +38,10 @@ interface Close {
 }
 
 /**
- * Actions that can be applied and hardly be right: two endings or splits of one name on one day, announced behind their ex-date or election date, an ending that is none, cash that is
- * no less than the close before, rights above it, an ending far from it, a split that no close shows, shares of a name without a price.
+ * Warns of actions that can be applied but are implausible: two endings or splits of one security on one day, an
+ * announcement after the ex-date or election date, an ending before the last bar, cash of at least the close before, a
+ * subscription price above it, a final price far from it, a split that no close shows, shares of a security without a
+ * price.
  * @param adjustment prices with dividends in them say nothing of the size of one
  * @cost O(1) an action but for the sessions that its name has no bar on
  */
@@ -265,7 +267,7 @@ function relatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt | un
   };
 }
 
-/** First close of a name on a day or soon after it; undefined without one. */
+/** First close of a security on a day or soon after it; undefined when there is none. */
 function closeFrom(identifier: string, day: Day, { content, position }: Prices): Close | undefined {
   const { identifiers, dates, fields } = content;
   const n = position.get(identifier);
@@ -279,7 +281,7 @@ function closeFrom(identifier: string, day: Day, { content, position }: Prices):
   return undefined;
 }
 
-/** Last close of a name before a day, on the share basis of that day; undefined without one. */
+/** Last close of a security before a day, on the share basis of that day; undefined when there is none. */
 function closeBefore(identifier: string, day: Day, { content, position, splits }: Prices): Close | undefined {
   const { identifiers, dates, fields } = content;
   const n = position.get(identifier);

@@ -11,7 +11,7 @@ import type { Problems } from '../tables/problems.js';
 import { warnOfSessions } from './session-warnings.js';
 import { unknownCurrencies } from './unknown-currencies.js';
 
-/** What a market is judged by besides its values. */
+/** Terms of the checks of a market in addition to its values. */
 export interface DoubtTerms {
   /** Price basis of CLOSE. */
   readonly adjustment: Adjustment;
@@ -24,7 +24,7 @@ export interface DoubtTerms {
 }
 
 /**
- * What is doubtful in a whole market, with the problems that were met before: every check of a store that is read,
+ * Returns all warnings about a whole market, with the problems found before: every check of a store that is read,
  * refreshed or repaired. Partial dates are listed however many other warnings there are.
  * @returns findings in served order
  * @cost a few passes over CLOSE

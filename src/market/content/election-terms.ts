@@ -5,7 +5,7 @@ import { quoted } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
 import { dateIn, type Path } from './table-rows.js';
 
-/** What a holder can decide of an action. */
+/** Terms of an action on which a holder can decide. */
 export type ElectionTerms = Pick<CorporateAction, 'scripRatio' | 'electionDay' | 'electionDefault'>;
 
 interface ElectionCell {

@@ -5,8 +5,8 @@ import { BLOCK_DAYS, blockDigests, type MadeBlocks } from '../panels/day-blocks.
 import type { DayFollower } from '../threads/scatter-rows.js';
 
 /**
- * Digests of blocks of days, made as the days are completed: by a thread of their own where the panels are large and in shared
- * memory, else at once, while they are in the processor's cache.
+ * Digests of blocks of days, computed as the days are completed: in a separate thread where the panels are large and in
+ * shared memory, else at once, while they are in the processor's cache.
  */
 export interface GrowingDigests extends Required<DayFollower> {
   /** Digests of the blocks that were completed since the last `begin`, as far as they could be made; undefined before it. */
@@ -35,7 +35,7 @@ export function createGrowingDigests(): GrowingDigests {
       },
       () => {
         if (thread !== started) return;
-        thread = undefined; // What it has not made is made with the content hash.
+        thread = undefined; // The content hash computes the missing digests.
         awaited = 0;
         onSettled();
       },
@@ -79,7 +79,7 @@ export function createGrowingDigests(): GrowingDigests {
   };
 }
 
-/** Whether panels are large enough for a thread of their own, which sees them. */
+/** True when panels are large enough for a separate thread and in memory that it can read. */
 function isShared({ identifiers, dates, fields }: Panels): boolean {
   const shape = { identifiers: identifiers.length, dates: dates.length, fields: fields.size };
   return (

@@ -5,8 +5,8 @@ import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from '../panels/day-blocks.js';
 
 /**
- * What the tables of a store tell of one day: an action, reference values that begin to hold, a membership that begins
- * or ends.
+ * A statement of the tables of a store about one day: an action, reference values that take effect, or a membership
+ * that begins or ends.
  */
 interface Fact {
   /** -Infinity for what has always held. */
@@ -17,9 +17,9 @@ interface Fact {
 type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes' | 'series'>;
 
 /**
- * SHA-256 for each block of days over what the tables tell of the days after the block before up to its last one: two
- * stores with equal digests up to a block tell the same of every day up to its end. Memberships never overlap, so that
- * their beginnings and ends up to a day are all there is to know of them by then.
+ * SHA-256 for each block of days over the statements of the tables about its days: two stores with equal digests up to
+ * a block have equal statements about every day up to its end. Memberships never overlap, so their beginnings and ends
+ * up to a day describe them completely.
  * @param known digests that are taken over.
  * @cost O(rows of the tables)
  */
@@ -44,7 +44,7 @@ export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks
   return digests;
 }
 
-/** SHA-256 over what the tables tell of the days after one, or of all, up to another. */
+/** SHA-256 over the statements of the tables about a span of days, which may be open at its beginning. */
 export function historyDigest(tables: Omit<Tables, 'dates'>, span: Span): Uint8Array {
   const hash = createHash('sha256');
   for (const { text } of factsOf(tables, span)) hash.update(text);
@@ -65,7 +65,7 @@ function hashSeries(hash: Hash, { series }: Pick<Tables, 'series'>, { after, to 
 }
 
 interface Span {
-  /** All days, and what has always held, unless given. */
+  /** Default: all days, and values that have always been in effect. */
   readonly after: number | undefined;
   readonly to: number;
 }
@@ -75,7 +75,7 @@ function* factsOf({ reference, actions, universes }: Omit<Tables, 'dates'>, { af
   const isWithin = (day: number): boolean => day <= to && (after === undefined || day > after);
   for (const action of actions) {
     const { identifier, type, value, exDay, payDay, announcedDay, related, subscriptionPrice } = action;
-    // What is paid was announced before: neither makes a figure another one.
+    // A paid action was announced before: both states give the same figures.
     const status = action.status === 'announced' ? 'paid' : action.status;
     const { scripRatio, electionDay, electionDefault } = action;
     const election = [scripRatio, electionDay, electionDefault];

@@ -25,7 +25,7 @@ export interface Rejection {
   readonly first: readonly Restatement[];
 }
 
-/** What a refresh does with each security; those that are in neither map keep their history and gain later bars. */
+/** Decision of a refresh about each security; securities in neither map keep their history and gain later bars. */
 export interface Judgement {
   readonly rejected: ReadonlyMap<string, Rejection>;
   /** Securities of which everything is taken. */
@@ -40,7 +40,7 @@ export interface Judgement {
 
 export interface JudgeOptions {
   readonly until: Day | null;
-  /** Whether all bars of the source came. */
+  /** True when the source delivered all bars. */
   readonly isWhole: boolean;
   readonly adjustment: Adjustment;
   readonly dividendErrors: readonly DividendError[];
@@ -163,7 +163,7 @@ function twinOf(action: CorporateAction, held: readonly CorporateAction[], error
   );
 }
 
-/** What differs in the actions of a history; undefined where nothing does. */
+/** The differences in the actions of a history; undefined where there are none. */
 function changesOf(
   identifier: string,
   [was, is]: readonly [readonly CorporateAction[], readonly CorporateAction[]],

@@ -30,7 +30,7 @@ export interface ManagedFolders {
 }
 
 export function createManagedFolders(root: string): ManagedFolders {
-  /** Folders and drafts made before the sweep: work may begin before what a crash left has been removed. */
+  /** Folders and drafts created before the sweep: work may begin before the remains of a crash have been removed. */
   const own = new Set<string>();
   let isSwept = false;
 
@@ -58,7 +58,7 @@ export function createManagedFolders(root: string): ManagedFolders {
       await fill(draft);
       await rename(draft, folder); // A folder of this name never lies there without its mark.
     } catch (failure) {
-      await rm(draft, { recursive: true, force: true }).catch(() => {}); // what is left is removed at the next start
+      await rm(draft, { recursive: true, force: true }).catch(() => {}); // the next start removes the remains
       throw failure;
     }
     await syncFolder(root);

@@ -3,18 +3,18 @@ import { compareText } from '#domain/refusals/findings.js';
 import type { Panels } from '../panels/panels.js';
 import { createRestatements, type RowChanges } from './restatements.js';
 
-/** What parts two versions of the bars. */
+/** The differences between two versions of the bars. */
 export interface MarketChanges extends RowChanges {
   /** Names with bars that the version before did not hold, in code-point order. */
   readonly gained: readonly string[];
 }
 
 export interface Compared {
-  /** Columns that are compared; all of both versions unless given. */
+  /** Columns to compare. Default: all columns of both versions. */
   readonly columns?: readonly string[];
-  /** Last day that is compared; all unless given. */
+  /** Last day to compare. Default: the last day. */
   readonly to?: Day;
-  /** Last day on which values of bars that came are told, too; none unless given. */
+  /** Last day on which values of new bars are reported as well. Default: none. */
   readonly lateTo?: Day;
 }
 
@@ -71,7 +71,7 @@ export function compareBars(
   return { ...counts, gained: [...gained].toSorted(compareText), ...restated.made() };
 }
 
-/** Days of each version after those at the beginning of both whose bars lie in the same memory: these are equal. */
+/** Days of each version after the shared beginning, whose bars are in the same memory and therefore equal. */
 function daysNotShared(
   before: Panels,
   after: Panels,
@@ -108,7 +108,7 @@ function sideOf(panels: Panels, identifiers: readonly string[], names: readonly 
   };
 }
 
-/** Whether any field has a value in a cell; none has when there is no such cell. */
+/** True when any field has a value in a cell; false when there is no such cell. */
 export function holdsAny(panels: readonly (Float64Array | undefined)[], cell: number): boolean {
   if (cell < 0) return false;
   for (let f = 0; f < panels.length; f++) {

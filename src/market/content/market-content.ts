@@ -11,5 +11,5 @@ export interface MarketContent extends Panels {
   readonly series?: SeriesTable;
 }
 
-/** The tables of a content beside its panels. */
+/** The tables of a content, without its panels. */
 export type ContentTables = Omit<MarketContent, keyof Panels>;

@@ -7,9 +7,9 @@ const WEEK = 7;
 const WEEKDAYS = 5;
 
 /**
- * Warns of holes of a whole market: more than ten weekdays in a row without a bar of any name (GAP_LONG), which no name
- * can tell, as the sessions are the dates of the store. A market most of whose dates are as far apart as that (monthly
- * closes) has none.
+ * Warns of gaps in a whole market: more than ten weekdays in a row without any bar (GAP_LONG). The history of a single
+ * security cannot show them, as the sessions are the dates of the store. A market whose dates are mostly that far apart
+ * (monthly closes) has none.
  * @param dates of the store, ascending
  * @cost O(dates)
  */

@@ -14,7 +14,9 @@ export const SERIES_ROWS_MAX = 5_000_000;
 /** Cells of a panel that is paged: 4 GiB of float64, 30 years of 50,000 names. */
 const PAGED_CELLS_MAX = 2 ** 29;
 
-/** Bytes that the panels of a store of so many fields may take: more than memory where they can be paged. */
+/**
+ * Maximum size in bytes of the panels of a store with this number of fields: more than memory where they can be paged.
+ */
 export function panelBytesMax(fields: number): number {
   const { panelBytes: inMemory } = memoryLimit();
   return canPage() ? Math.max(inMemory, panelBytes({ dates: 1, identifiers: PAGED_CELLS_MAX, fields })) : inMemory;
@@ -25,7 +27,7 @@ export class RowsFault extends Error {
   override readonly name = 'RowsFault';
 }
 
-/** Whether a market of this shape is more than a store may hold, with a finding. */
+/** Reports a finding and returns true when a market of this shape exceeds the limits of a store. */
 export function refuseSize(
   shape: { readonly dates: number; readonly identifiers: number; readonly fields: number },
   problems: Problems,

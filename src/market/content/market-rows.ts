@@ -24,9 +24,9 @@ export interface MarketFile {
   readonly fieldOf: Int32Array;
   /** Code of the identifier of all rows, where no column says it. */
   readonly code?: number | undefined;
-  /** Whether numbers are read as text, for they are not written as usual. */
+  /** True when numbers have unusual formats and are read as text. */
   readonly hasOwnNumbers?: boolean;
-  /** Whether a row holds many names: `addCells` takes it apart. */
+  /** True when a row holds several securities: `addCells` splits it. */
   readonly isWide?: boolean;
 }
 
@@ -37,7 +37,7 @@ export interface MarketFile {
 export interface MarketRows {
   /**
    * Begins a file; undefined, with a finding, when its columns are not those of a market dataset.
-   * @param table what the file, sheet or table is called where it lies; default the last part of the label.
+   * @param table name of the file, sheet or table in its source. Default: the last part of the label.
    * @param heading rows above its header
    */
   beginFile(label: string, written: readonly string[], table?: string, heading?: Heading): MarketFile | undefined;
@@ -52,7 +52,7 @@ export interface MarketRows {
   refuseRow(file: MarketFile, message: string, first?: string): void;
   /** Adds a row of cells; null is one that cannot be read, and is only counted. */
   addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void;
-  /** Code of the identifier of the next row; undefined, with a finding, when no asset can be called so. */
+  /** Code of the identifier of the next row; undefined, with a finding, when the text is not a valid identifier. */
   codeOf(file: MarketFile, text: string | null): number | undefined;
   /** Day of the next row; undefined, with a finding, when the cell is not a day. */
   dayOf(file: MarketFile, cell: Cell | undefined): Day | undefined;
@@ -71,13 +71,13 @@ export interface NamedMarketRows extends MarketRows {
   beginBar(row: number, code: number, day: Day): void;
 }
 
-/** What is known of all rows before any is read. */
+/** Properties of all rows, known before the first is read. */
 export interface MarketRowsOptions {
   /** The rows are some of a source's: there may be none. */
   readonly isPart?: boolean;
   readonly rowsMax?: number;
   readonly onDuplicate?: OnDuplicate;
-  /** Bars of one name and date in several files make one, where each has values of its own. */
+  /** Merges rows of several files for one security and date into one bar when each supplies different fields. */
   readonly isJoined?: boolean;
 }
 
@@ -87,7 +87,7 @@ export function createMarketRows(
   { isPart = false, rowsMax = ROWS_MAX, onDuplicate = 'refuse', isJoined = false }: MarketRowsOptions = {},
 ): NamedMarketRows {
   const fields: string[] = [];
-  /** Whether values of a field must be above zero, or at least not below. */
+  /** Sign of a field: values above zero, values of at least zero, or any. */
   const signs: ('positive' | 'counted' | 'any')[] = [];
   const codes = new Map<string, number>();
   const files: { readonly label: string; readonly firstRow: number }[] = [];

@@ -4,7 +4,7 @@ import { firstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
 import type { Problems } from '../tables/problems.js';
 
-/** A growth further from 1 than this, with no action to explain it, is doubtful. */
+/** A growth further from 1 than this, without an action that explains it, gives a warning. */
 export const JUMP_MAX = 0.5;
 
 /**
@@ -20,11 +20,11 @@ export const GAP_SESSIONS_MAX = 10;
 export const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
 
 /**
- * Reports what looks doubtful in a market but does not refuse it. Sessions are the dates of the store; a bar is a
- * CLOSE. PRICE_JUMP: the growth from bar to bar moves by more than a half, and no action took effect on the way.
- * GAP_LONG: more than ten sessions without a bar inside a history. STALE_TAIL: the same at its end, without an action
- * that ends it. ACTION_WITHOUT_PRICE: the name has no bar on the session an action takes effect on; endings need only a
- * history.
+ * Reports suspect data in a market without refusing it. Sessions are the dates of the store; a bar is a CLOSE.
+ * PRICE_JUMP: the growth from bar to bar moves by more than a half, and no action took effect in between. GAP_LONG:
+ * more than ten sessions without a bar inside a history. STALE_TAIL: more than ten at its end, without an action that
+ * ends it. ACTION_WITHOUT_PRICE: the security has no bar on the session on which an action takes effect; endings need
+ * only a history.
  * @cost one pass over CLOSE.
  */
 export function warnOfMarket(content: MarketContent, problems: Problems): void {
@@ -34,7 +34,7 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
   const lastBar = new Int32Array(assets).fill(-1);
   const lastClose = new Float64Array(assets);
   const judge = barJudge(content, problems);
-  /** Whether every name has a bar on the day before, and whether what is known of bars ends before that. */
+  /** Two facts: every security has a bar on the day before, and the last known bars are older than that. */
   let [isWhole, isBehind] = [false, false];
   const catchUp = (t: number): void => {
     if (!isBehind) return;
@@ -69,7 +69,7 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
   warnOfActions(content, lastBar, problems);
 }
 
-/** Whether each close of a row has grown as usual since that of the row before: both are there. */
+/** True when each close of a row exists, as does the close of the row before, and has grown by an ordinary amount. */
 function areOrdinary(close: Float64Array, row: number, assets: number): boolean {
   for (let cell = row; cell < row + assets; cell++) {
     const price = close[cell]!;

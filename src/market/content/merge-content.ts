@@ -205,7 +205,7 @@ function mergeActions(
 
 const textOf = (action: CorporateAction): string => canonicalJson(action);
 
-/** What an action is found by, whatever its terms. */
+/** Key of an action, independent of its terms. */
 const keyOf = ({ identifier, type, exDay, related }: CorporateAction): string =>
   JSON.stringify([identifier, type, exDay, related]);
 

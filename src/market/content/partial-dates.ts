@@ -6,8 +6,8 @@ import type { MarketContent } from './market-content.js';
 import { ENDINGS, GAP_SESSIONS_MAX } from './market-warnings.js';
 
 /**
- * Names without a bar, of those expected on a date, from which the date is doubtful. A halt, a suspension or a stale
- * quote of single names stays below it; what a vendor delivers in part does not.
+ * Share of the securities expected on a date without a bar from which the date is suspect. A halt, a suspension or a
+ * stale quote of single securities stays below it; a partial delivery of a vendor does not.
  */
 const PARTIAL_SHARE = 0.1;
 
@@ -28,10 +28,11 @@ interface PartialDate {
 }
 
 /**
- * Dates of a market that only some of its names have a bar on: PARTIAL_DATE. A name is expected on a date when it has a
- * bar on one of the ten dates before and did not end since: inside a history it has a later bar, at the end no action
- * ends it. Nor is it expected where the calendar of its EXCHANGE has no session, or, for a name without one, where one
- * of the calendars of the stored indices has none. Two names, and a tenth of those expected, make a date partial.
+ * Dates of a market on which only some of its securities have a bar: PARTIAL_DATE. A security is expected on a date
+ * when it has a bar on one of the ten dates before and did not end since: inside a history it has a later bar, at the
+ * end no action ends it. It is not expected where the calendar of its EXCHANGE has no session or, without an exchange,
+ * where one of the calendars of the stored indices has none. Two securities and a tenth of those expected make a date
+ * partial.
  * @param codes of the calendars of the stored indices
  * @param open opens the calendars of the service; called once, and only where any calendar is in use
  * @returns warnings, the latest dates first
@@ -48,7 +49,7 @@ export function partialDates(
   const isClosed = closedOn(content, codes, once(open));
   const lastBar = new Int32Array(assets).fill(-1);
   const found: PartialDate[] = [];
-  /** Whether every name has a bar on the day before, of which `lastBar` knows nothing. */
+  /** True when every security has a bar on the day before, which `lastBar` does not record. */
   let isBehind = false;
   for (let t = 0; t < dates.length; t++) {
     const row = t * assets;
@@ -79,11 +80,11 @@ export function partialDates(
   return findingsOf(found.toReversed());
 }
 
-/** Whether so many names without a bar, of those expected on a date, make it doubtful. */
+/** True when the number of expected securities without a bar makes a date suspect. */
 export const isPartial = (missing: number, expected: number): boolean =>
   missing >= PARTIAL_NAMES_MIN && missing >= PARTIAL_SHARE * expected;
 
-/** Whether a row has no gap. */
+/** True when a row has no gap. */
 function isWhole(close: Float64Array, row: number, assets: number): boolean {
   for (let cell = row; cell < row + assets; cell++) if (close[cell] !== close[cell]) return false;
   return true;
@@ -113,7 +114,7 @@ function lastExpected({ identifiers, dates, actions }: MarketContent, close: Flo
   });
 }
 
-/** Whether calendars say that a name does not trade on a day. */
+/** True when calendars show that a security does not trade on a day. */
 function closedOn(
   { identifiers, reference: { columns, rows } }: MarketContent,
   codes: readonly string[],

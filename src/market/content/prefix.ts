@@ -57,13 +57,13 @@ export function prefixOf(market: MarketData, digests: ContentDigests, day: Day):
   };
 }
 
-/** What is hashed of the market itself. */
+/** The hashed parts of the market itself. */
 type PrefixRest = Pick<MarketPrefix, 'axes' | 'rest' | 'restHistory'>;
 
 /** Days whose hashes are kept: a run that is extended asks for the day it ended on and for the one it ends on then. */
 const DAYS_MAX = 4;
 
-/** Those of the days that were asked for last. */
+/** Prefixes of the days requested last. */
 const rests = new WeakMap<MarketData, Map<Day, PrefixRest>>();
 
 function restOf(market: MarketData, day: Day): PrefixRest {
@@ -119,7 +119,7 @@ function wholeBlocks(rows: number): number {
   return Math.floor(rows / BLOCK_DAYS);
 }
 
-/** What parts two prefixes; null where they are equal. */
+/** The first difference between two prefixes; null where they are equal. */
 export function prefixDiffers(a: MarketPrefix, b: MarketPrefix): 'names' | 'history' | null {
   if (a.axes !== b.axes) return 'names';
   const isSame =
@@ -136,8 +136,8 @@ function isEqual(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /**
- * Whether reference values that begin to hold after a day could change what was before it: a name that had none before
- * is no longer taken for an exchange rate, and a currency that nothing traded in makes one of another.
+ * True when reference values that take effect after a day could change results before it: a security without earlier
+ * values is no longer treated as an exchange rate, and a currency in which nothing traded becomes part of a pair.
  */
 export function reachesBack({ reference: { columns, rows } }: MarketData, day: Day): boolean {
   const place = columns.indexOf('CURRENCY');

@@ -107,9 +107,8 @@ export function createReferenceRows(problems: Problems): TableRows<ReferenceTabl
 type Kind = 'number' | 'boolean' | 'text';
 
 /**
- * What a column holds, decided by all of its values so that a format that knows only text gives the same table as one
- * with types: numbers when every value is one or is written like one without leading zeros, booleans likewise, else
- * text.
+ * Type of a column, decided by all of its values so that a text-only format gives the same table as a typed one:
+ * numbers when every value is a number or is written as one without leading zeros, booleans likewise, else text.
  */
 function kindOf(rows: readonly RawRow[], position: number): Kind {
   let numbers = 0;
@@ -128,7 +127,7 @@ function kindOf(rows: readonly RawRow[], position: number): Kind {
   return held > 0 && booleans === held ? 'boolean' : 'text';
 }
 
-/** Whether a text is a number that a double writes back the same way in value: long digit strings are codes. */
+/** True when a text is a number whose value a double preserves: long digit strings are codes. */
 function isNumberText(text: string): boolean {
   return NUMERIC_TEXT.test(text) && Number.isFinite(Number(text)) && text.replace(/[^0-9]/g, '').length <= 15;
 }

@@ -11,7 +11,7 @@ import { refreshReport, type RefreshOptions, type RefreshReport } from './refres
 export interface Refreshed {
   readonly content: MarketContent;
   readonly report: RefreshReport;
-  /** Whether all bars of held days are those held. */
+  /** True when no bar of a stored day changed. */
   readonly isHistoryKept: boolean;
   /**
    * Days of the panels' memory that are taken, for the next refresh to write behind them; undefined when nobody may.
@@ -62,7 +62,7 @@ export function refreshContent(
   };
 }
 
-/** Whether bars of held days are those held. */
+/** True when no bar of a stored day changed. */
 const isHistoryKept = ({ restated, late }: Judgement): boolean => restated.size === 0 && late === 0;
 
 const withoutFields = (fields: Panels['fields'], names: readonly string[]): Panels['fields'] =>
@@ -150,7 +150,7 @@ function laterPart(held: Panels, fresh: Panels, rows: readonly number[]): Part {
   };
 }
 
-/** Whether the names with bars and the fields of a part are among those held. */
+/** True when the store already has the securities with bars and the fields of a part. */
 function addsOnlyDays(held: Panels, { panels, rows }: Part): boolean {
   const names = new Set(held.identifiers);
   const others = panels.identifiers.flatMap((identifier, n) => (names.has(identifier) ? [] : [n]));

@@ -12,10 +12,10 @@ export interface SplitTaken {
   readonly date: string | null;
 }
 
-/** Securities with a finding of their own; the others are counted in one. */
+/** Maximum number of securities with an individual finding; the others are counted in one. */
 const FINDINGS_MAX = 20;
 
-const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
+const countText = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
 
 /** One finding for each security whose restatement for a split was taken. */
 export function splitFindings(splits: readonly SplitTaken[]): Finding[] {
@@ -37,7 +37,7 @@ const rounded = (number: number): number => Number(number.toPrecision(6));
 /** One finding for each security that is rejected. */
 export function rejectionFindings(rejections: readonly Rejection[]): Finding[] {
   return limited(rejections, 'HISTORY_CHANGED', ({ identifier, bars, actions, heldBack, first }) => {
-    const later = heldBack === 0 ? '' : `; ${counted(heldBack, 'later bar')} held back`;
+    const later = heldBack === 0 ? '' : `; ${countText(heldBack, 'later bar')} held back`;
     return {
       severity: 'warning',
       code: 'HISTORY_CHANGED',
@@ -50,7 +50,7 @@ export function rejectionFindings(rejections: readonly Rejection[]): Finding[] {
 function differences(bars: RowCounts, actions: RowCounts): string {
   const kinds = (counts: RowCounts, one: string) =>
     (['changed', 'removed', 'added'] as const).flatMap((kind) =>
-      counts[kind] === 0 ? [] : [counted(counts[kind], `${kind} ${one}`)],
+      counts[kind] === 0 ? [] : [countText(counts[kind], `${kind} ${one}`)],
     );
   return [...kinds(bars, 'bar'), ...kinds(actions, 'corporate action')].join(', ');
 }
@@ -66,14 +66,14 @@ function examplesOf(first: readonly Restatement[]): string {
 /** Columns with values of held days that the store lacks. */
 export function columnFindings(columns: readonly string[], lastDay: Day): Finding[] {
   if (columns.length === 0) return [];
-  const message = `The source has values of dates up to ${formatDay(lastDay)} in ${counted(columns.length, 'column')} that the store lacks (${columns.join(', ')}): not taken. Refresh with full: true (--full) to take them.`;
+  const message = `The source has values of dates up to ${formatDay(lastDay)} in ${countText(columns.length, 'column')} that the store lacks (${columns.join(', ')}): not taken. Refresh with full: true (--full) to take them.`;
   return [{ severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message }];
 }
 
 /** Bars that came after those of other securities. */
 export function lateFindings(late: number): Finding[] {
   if (late === 0) return [];
-  const message = `${counted(late, 'bar')} of dates that the store has came after the last bar of ${late === 1 ? 'its security' : 'their securities'}, and ${late === 1 ? 'was' : 'were'} added: results of those dates change.`;
+  const message = `${countText(late, 'bar')} of dates that the store has came after the last bar of ${late === 1 ? 'its security' : 'their securities'}, and ${late === 1 ? 'was' : 'were'} added: results of those dates change.`;
   return [{ severity: 'info', code: 'LATE_BARS', path: 'market', message, count: late }];
 }
 
@@ -87,6 +87,6 @@ function limited<T extends { readonly identifier: string }>(
   const others = items.length - findings.length;
   if (others <= 0) return findings;
   const names = items.slice(FINDINGS_MAX, 2 * FINDINGS_MAX).map(({ identifier }) => identifier);
-  const message = `So it is for ${counted(others, 'more security', 'more securities')}: ${names.join(', ')}${others > names.length ? ' and others' : ''}.`;
+  const message = `So it is for ${countText(others, 'more security', 'more securities')}: ${names.join(', ')}${others > names.length ? ' and others' : ''}.`;
   return [...findings, { severity: findings[0]!.severity, code, path: 'market', message, count: others }];
 }

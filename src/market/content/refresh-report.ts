@@ -16,9 +16,9 @@ export interface RefreshOptions {
   readonly until: Day | null;
   /** Take every value from the source, rather than only days after the last one held. */
   readonly full: boolean;
-  /** Whether all bars of the source came, those of days that are held among them. */
+  /** True when the source delivered all bars, including those of stored days. */
   readonly isWhole: boolean;
-  /** Tables that are as they are held: nothing of them came. */
+  /** Tables that stay unchanged: the source delivered nothing for them. */
   readonly unchangedTables?: readonly TableKind[];
   /** Price basis of CLOSE. */
   readonly adjustment: Adjustment;
@@ -26,7 +26,7 @@ export interface RefreshOptions {
   readonly dividendErrors?: readonly DividendError[];
 }
 
-/** What a refresh did, as its job reports it. */
+/** The result of a refresh, as its job reports it. */
 export interface RefreshReport {
   /** Rows of all datasets that are new. */
   readonly rows_added: number;
@@ -79,21 +79,21 @@ const NAMES_MAX = 20;
 const REJECTED_MAX = 200;
 
 export interface Versions {
-  /** What was held. */
+  /** The stored content before the refresh. */
   readonly held: MarketContent;
-  /** What is held from now on. */
+  /** The stored content after the refresh. */
   readonly content: MarketContent;
 }
 
 export interface ReportTerms extends Pick<RefreshOptions, 'full'> {
-  /** What was decided of each security; undefined with `full`. */
+  /** The decision about each security; undefined with `full`. */
   readonly judgement: Judgement | undefined;
   /** Columns with values of held days that are left out. */
   readonly columns: readonly string[];
 }
 
 /**
- * What a refresh did, and what it found and left.
+ * Reports the changes, findings and omissions of a refresh.
  * @cost one pass over the cells of what came and of what was held, where all came
  */
 export function refreshReport({ held, content }: Versions, { full, judgement, columns }: ReportTerms): RefreshReport {

@@ -1,15 +1,15 @@
 import type { ValueConflict } from '../tables/row-conflicts.js';
 
-/** What becomes of a second row of one security and date. */
+/** The treatment of a second row of one security and date. */
 export type OnDuplicate = 'refuse' | 'identical' | 'first' | 'last';
 
 export interface RepetitionTerms {
   readonly onDuplicate: OnDuplicate;
-  /** Rows of several files make one bar, where each has values of its own. */
+  /** Merges rows of several files into one bar when each supplies different fields. */
   readonly isJoined: boolean;
 }
 
-/** Whether a further row of a cell is accepted; what it changes is changed. */
+/** Accepts a further row of a cell and applies its changes, or returns false. */
 export function isMet(
   { onDuplicate, isJoined }: RepetitionTerms,
   panels: readonly Float64Array[],

@@ -45,8 +45,8 @@ export function createRestatements(): { add(make: () => Restatement): void; made
   };
 }
 
-/** What parts two versions of a table. */
+/** The differences between two versions of a table. */
 export interface TableChanges extends RowChanges {
-  /** Rows among them that tell of days up to the last one held. */
+  /** Changed rows about days up to the last stored one. */
   readonly history: RowCounts;
 }

@@ -19,7 +19,7 @@ export function createRowBlocks(): RowBlocks {
   let slab = new SharedArrayBuffer(0);
   let used = 0;
 
-  /** Room in a slab; undefined while blocks lie in memory. */
+  /** Reserves space in a slab; undefined while blocks are in memory. */
   function room(bytes: number): { readonly slab: SharedArrayBuffer; readonly at: number } | undefined {
     held += bytes;
     if (!isPaged(held)) return undefined;

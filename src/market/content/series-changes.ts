@@ -6,7 +6,7 @@ import { createRestatements, type TableChanges } from './restatements.js';
 /**
  * One version of the series against another. Values behind the last day of a series, and those of a new one, are no
  * history.
- * @param isLiteral whether values that came late, for days up to the last one held, are told, too
+ * @param isLiteral true to report late values as well, for days up to the last stored one
  * @cost one pass over the values of both
  */
 export function compareSeries(
@@ -43,7 +43,7 @@ export function compareSeries(
   return { ...counts, history, ...restated.made() };
 }
 
-/** What two versions of a series say of it as a whole, and say otherwise. */
+/** The attributes of a series that differ between two versions. */
 function attributesOf(
   old: PriceSeries | undefined,
   now: PriceSeries | undefined,

@@ -9,7 +9,7 @@ import { cellPath, type Problems } from '../tables/problems.js';
 import { ratesNotAboveZero } from './rates-not-above-zero.js';
 import { dateIn, identifierIn, neededIn, type Path, type TableRows } from './table-rows.js';
 
-/** One series on its way. */
+/** A series whose rows are still being read. */
 interface Growing {
   name: string | null;
   currency: string | null;
@@ -111,7 +111,7 @@ function closeIn(
   return value === undefined ? undefined : value + 0; // + 0 turns a negative zero into 0
 }
 
-/** What all rows of a series say alike; the first, with a finding, where another says otherwise. */
+/** The common attribute of all rows of a series; the first value, with a finding, where a row differs. */
 function oneOf(
   held: string | null,
   come: string | null,

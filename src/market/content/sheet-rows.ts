@@ -4,15 +4,15 @@ import { FORMULA, type SheetCell } from '../formats/workbook-reader.js';
 import { cellPath, type Problems } from '../tables/problems.js';
 
 interface SheetTable {
-  /** What findings call the table. */
+  /** Name of the table in findings. */
   readonly label: string;
   readonly columns: readonly string[];
-  /** Whether rows may have more cells than the header. */
+  /** True when rows may have more cells than the header. */
   readonly mayBeLonger: boolean;
   readonly problems: Problems;
 }
 
-/** Whether a mapped table has two header rows, of which the second may be the longer one. */
+/** True when a mapped table has two header rows, of which the second may be the longer one. */
 export const hasTwoHeaders = (mapping: Mapping | null): boolean => mapping?.layout === 'wide' && mapping.field === null;
 
 /** Rows of a sheet for the reader of a table: formulas, and values beyond the header, are reported. */

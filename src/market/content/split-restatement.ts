@@ -57,7 +57,7 @@ export function splitRestatement(histories: TwoHistories): SplitRestatement | un
     ({ type, exDay, status }) =>
       ACTION_KINDS[type] === 'ratio' && status !== 'cancelled' && exDay > lastDivided && exDay <= to,
   );
-  // As traded, a split beside prices that it has divided already would count twice.
+  // With prices as traded, a split whose prices are already divided would count twice.
   if (split !== undefined && adjustment === 'none') return undefined;
   return { ratio, exDay: split?.exDay ?? following?.day ?? null, lastDivided };
 }
@@ -95,7 +95,7 @@ interface Split {
   readonly last: number;
 }
 
-/** Whether every field is what the split makes of it. */
+/** True when every field agrees with the split. */
 function fitsAll(fields: TwoHistories['fields'], { ratio, last }: Split): boolean {
   return [...fields].every(([name, values]) => {
     const factors = PRICES.has(name) ? [1 / ratio] : name === 'VOLUME' ? [ratio] : [1, 1 / ratio, ratio];
@@ -130,7 +130,7 @@ function volumeUnit(volumes: readonly number[]): number {
   return unit;
 }
 
-/** Whether the close moves less across the date than it would on the old basis. */
+/** True when the close moves less across the date than it would on the old basis. */
 function isContinued(
   { held, fresh }: Values,
   { last, following }: { readonly last: number; readonly following: TwoHistories['next'] },
@@ -149,7 +149,10 @@ export interface RestatedActions {
   errorOf(action: CorporateAction): number;
 }
 
-/** Whether the actions of a history are restated with its prices: cash of divided days is divided, the rest is as it was. */
+/**
+ * True when the actions of a history are restated with its prices: cash of divided days is divided, everything else is
+ * unchanged.
+ */
 export function areRestated(
   { ratio, lastDivided }: SplitRestatement,
   { held, fresh, lastDay, errorOf }: RestatedActions,
@@ -175,5 +178,5 @@ export function areRestated(
   return before.length === after.length && before.every((was, i) => isOf(was, after[i]!));
 }
 
-/** What a split does not change of an action. */
+/** The terms of an action that a split does not change. */
 const termsOf = (action: CorporateAction): string => canonicalJson({ ...action, value: 0, subscriptionPrice: null });

@@ -8,7 +8,7 @@ import { compareSeries } from './series-changes.js';
 
 export type SideTable = Exclude<TableKind, 'market'>;
 
-/** A row of a table, apart from what it is found by. */
+/** A row of a table, without its key. */
 interface TableRow {
   readonly identifier: string;
   /** First day that it applies to; null: from the beginning. */
@@ -19,7 +19,7 @@ interface TableRow {
   readonly values: ReadonlyMap<string, ReferenceValue>;
 }
 
-/** Rows by what they are found by: two versions of a row have the same key. */
+/** Rows by key: two versions of a row have the same key. */
 type Rows = ReadonlyMap<string, readonly TableRow[]>;
 
 /** Tables that are compared row by row. */
@@ -36,12 +36,12 @@ export interface HeldBars {
   readonly identifiers: readonly string[];
   /** Last day of them. */
   readonly lastDay: Day;
-  /** What happened since is a change as any other, and values of rows that came late are told, too. */
+  /** Reports later events as ordinary changes, and the values of late rows as well. */
   readonly isLiteral?: true;
 }
 
 /**
- * One version of the tables against another. What is reported of a name without any bar held is no history.
+ * Compares two versions of the tables. Rows about a security without any stored bar are not history.
  * @cost a few microseconds a row of both
  */
 export function compareTables(
@@ -76,7 +76,7 @@ const NO_CHANGES: TableChanges = {
   total: 0,
 };
 
-/** Whether nothing but the state of an announced action is another. */
+/** True when only the state of an announced action differs. */
 function isPaidSince(was: TableRow, is: TableRow): boolean {
   const columns = [...new Set([...was.values.keys(), ...is.values.keys()])].filter(
     (column) => was.values.get(column) !== is.values.get(column),
@@ -90,11 +90,11 @@ function isPaidSince(was: TableRow, is: TableRow): boolean {
 }
 
 interface Rules {
-  /** Whether a row, or two versions of one, apply to days that the store has. */
+  /** True when a row, or either of its two versions, applies to stored days. */
   isHistory(rows: readonly TableRow[]): boolean;
-  /** Whether a row differs only by what happened since: an open membership has ended, an announced action is paid. */
+  /** True when a row differs only by later events: an open membership has ended, an announced action is paid. */
   isContinued(was: TableRow, is: TableRow): boolean;
-  /** Whether the values of a row that came are told. */
+  /** True when the values of a new row are reported. */
   isTold(is: TableRow): boolean;
 }
 
@@ -139,7 +139,7 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
   return { ...counts, history, ...restated.made() };
 }
 
-/** First day of which two versions of a row, or one that the other version has not, tell something else. */
+/** First day for which two versions of a row, or a row that one version lacks, differ. */
 function firstDay(rows: readonly TableRow[]): number {
   const ends = rows.flatMap(({ end }) => end ?? []);
   return rows.length === 2 && ends.length === 2 ? Math.min(...ends) : (rows[0]!.day ?? -Infinity);

@@ -27,7 +27,7 @@ interface Column {
   readonly path: Path;
 }
 
-/** What the cell of a needed column says; undefined where it is refused, or its column is missing. */
+/** Value of the cell of a required column; undefined where it is refused or its column is missing. */
 export function neededIn(cells: readonly (Cell | undefined)[], problems: Problems) {
   return <T>(
     { column, path }: Column,

@@ -11,8 +11,8 @@ import type { ParquetColumn } from '../formats/parquet-columns.js';
 const GROUP_ROWS = 122_880;
 
 /**
- * Writes a content as the Parquet files of a store's folder: what is read from them again is the same bits.
- * Datasets without a row have no file.
+ * Writes a content as the Parquet files of a store's folder; reading them returns the same bits. Empty datasets have no
+ * file.
  */
 export async function writeMarket(
   folder: string,

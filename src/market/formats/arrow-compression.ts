@@ -5,15 +5,15 @@ import { CompressionType, MessageReader, type Message } from 'apache-arrow';
 const HEAD_BYTES = 4 << 20;
 
 /**
- * Whether the batches of an Arrow stream are compressed by what is not read, as its first one says; false where that is
- * not seen in the first 4 MiB.
+ * Returns true when the first batch of an Arrow stream has a compression that cannot be read; false where the first 4
+ * MiB do not show it.
  */
 export function isUnreadCompression(path: string): boolean {
   const messages = new MessageReader(headOf(path));
   try {
     for (const message of messages) if (!message.isSchema()) return isCompressed(message);
   } catch {
-    // What is wrong with a stream is told by its reader.
+    // The reader of the stream reports its errors.
   }
   return false;
 }

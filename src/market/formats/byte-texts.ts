@@ -3,8 +3,8 @@ const SLOTS_MIN = 1 << 8;
 const SLOTS_MAX = 1 << 16;
 
 /**
- * What each spelling of a text stands for, found by its bytes so that a text is decoded once.
- * A spelling that stands for nothing is asked for again each time, because each time is a finding.
+ * Values by the bytes of their spelling, so that each text is decoded once. A spelling without a value is looked up
+ * each time, because each one is a finding.
  */
 export function createByteTexts(
   meaning: (bytes: Uint8Array, start: number, end: number) => number | undefined,

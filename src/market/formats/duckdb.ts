@@ -37,15 +37,18 @@ export interface DuckDb {
 
 let prepared: Promise<Instance> | undefined;
 
-/** Makes ready what the next `openDuckDb` takes, unless that waits already: for a process that waits for work. @cost 10 ms */
+/**
+ * Opens the database for the next `openDuckDb` in advance, unless one is open already: for a process that waits for
+ * work. @cost 10 ms
+ */
 export function prepareDuckDb(): void {
   prepared ??= DuckDBInstance.create(':memory:');
   prepared.catch(() => {}); // thrown to whoever opens it
 }
 
 /**
- * A DuckDB of its own in memory that can read the given files, or the database attached, and nothing else: no network,
- * no other file, no extension, and no statement that could change that.
+ * A separate DuckDB in memory that can read only the given files or the attached database: no network, no other file,
+ * no extension, and no statement that could change that.
  */
 export async function openDuckDb(readable: Readable): Promise<DuckDb> {
   const coming = prepared ?? DuckDBInstance.create(':memory:');
@@ -69,7 +72,7 @@ export async function openDuckDb(readable: Readable): Promise<DuckDb> {
   return { connection, connect, close };
 }
 
-/** What a DuckDB may read. */
+/** Files and database that a DuckDB may read. */
 interface Readable {
   readonly files?: readonly string[];
   readonly attach?: { readonly path: string; readonly name: string };
@@ -97,7 +100,7 @@ export const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`;
 /** A name as a SQL identifier. */
 export const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
-/** Types whose values have a size of their own. */
+/** Types with a bounded size of values. */
 const BOUNDED_TYPE =
   /^(?:BOOLEAN|U?(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL|DATE|TIME|TIMESTAMP|INTERVAL|UUID)\b(?!.*\[)/;
 
@@ -116,7 +119,7 @@ const CHUNKS_BETWEEN_COLLECTIONS = 64;
 
 let chunksSince = 0;
 
-/** What a column holds whose values are read where they lie. */
+/** Type of a column whose values are read in place. */
 type Kind = 'integer' | 'double' | 'text';
 
 /**
@@ -145,14 +148,13 @@ export async function* chunksOf(
       yield chunk;
     }
   } finally {
-    await coming.catch(() => {}); // the connection must not close under it; what it threw was thrown above, or has no reader
+    await coming.catch(() => {}); // the connection must not close under it; its error was thrown above, or has no reader
   }
 }
 
 /**
- * Collects unused chunks, where the process may ask for a collection: the engine does not know that each
- * of them holds memory outside its heap, which then comes anew from the system, page by page, instead of being used
- * again.
+ * Collects unused chunks, where the process may request a collection: the engine does not know that each of them holds
+ * memory outside its heap, which the system then supplies page by page instead of being reused.
  */
 function collectChunks(): void {
   chunksSince = (chunksSince + 1) % CHUNKS_BETWEEN_COLLECTIONS;
@@ -190,7 +192,7 @@ function dataOf({ chunk, rowCount }: DuckDBDataChunk, column: number, width: num
   return bindings.vector_get_data(bindings.data_chunk_get_vector(chunk, column), rowCount * width);
 }
 
-/** A value as a cell: what DuckDB has a type of its own for becomes a number, a date or its text. */
+/** Converts a value to a cell: special types of DuckDB become a number, a date or text. */
 export function cellOf(value: DuckDBValue): Cell {
   if (
     value === null ||

@@ -121,7 +121,7 @@ export async function readJsonLines(
   try {
     await readLines();
   } catch (fault) {
-    if (fault instanceof JsonLinesFault && held !== undefined && held.length > 0) begin(); // what is wrong with the lines before a bad one is reported, too
+    if (fault instanceof JsonLinesFault && held !== undefined && held.length > 0) begin(); // problems of the lines before a bad one are reported, too
     throw fault;
   }
 }

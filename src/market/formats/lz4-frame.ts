@@ -10,14 +10,14 @@ export class Lz4Fault extends Error {
   override readonly name = 'Lz4Fault';
 }
 
-/** What is decoded so far, with room for a block. */
+/** The decoded bytes, with spare space for a block. */
 interface Output {
   bytes: Uint8Array<ArrayBuffer>;
   length: number;
 }
 
 /**
- * The bytes of an LZ4 frame. Checksums are not compared: what carries the frame has those of its own.
+ * The bytes of an LZ4 frame. Checksums are not compared: the enclosing format has its own.
  * @param bytesMax most bytes that it may hold
  * @throws Lz4Fault
  * @source LZ4 Frame Format 1.6.4, LZ4 Block Format
@@ -63,7 +63,7 @@ function makeRoom(output: Output, blockMax: number): void {
   output.bytes = bytes;
 }
 
-/** Decodes a block behind what is there, which its matches may lie in. @param end of the room for it */
+/** Decodes a block after the existing output, to which its matches may refer. @param end of the space for it */
 function decodeBlock(block: Uint8Array, output: Output, end: number): void {
   const { bytes } = output;
   let from = 0;

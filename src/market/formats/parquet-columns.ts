@@ -1,5 +1,5 @@
 import { encodeStruct, type ThriftStruct } from './thrift-compact.js';
-import { levelsOf, hybrid, bitPacked } from './parquet-levels.js';
+import { levelsOf, hybrid, packBits } from './parquet-levels.js';
 
 /** Columns of one row group. Text and doubles may lack values: null, or NaN for doubles. */
 export type ParquetColumn =
@@ -50,7 +50,7 @@ export function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn
     case 'boolean': {
       const present = column.values.filter((value) => value !== null);
       return plainColumn(
-        bitPacked(present.length, (i) => (present[i] === true ? 1 : 0), 1),
+        packBits(present.length, (i) => (present[i] === true ? 1 : 0), 1),
         levelsOf(rows, (row) => column.values[row] !== null),
         rows,
       );

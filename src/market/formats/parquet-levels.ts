@@ -14,7 +14,7 @@ export function levelsOf(rows: number, isPresent: (row: number) => boolean): Uin
     runs.push(1);
   } else {
     putVarint(runs, Math.ceil(rows / 8) * 2 + 1);
-    packed = bitPacked(Math.ceil(rows / 8) * 8, (row) => (row < rows && isPresent(row) ? 1 : 0), 1);
+    packed = packBits(Math.ceil(rows / 8) * 8, (row) => (row < rows && isPresent(row) ? 1 : 0), 1);
   }
   const levels = new Uint8Array(4 + runs.length + packed.length);
   new DataView(levels.buffer).setUint32(0, runs.length + packed.length, true);
@@ -41,7 +41,7 @@ export function hybrid(codes: Int32Array, width: number): Uint8Array {
     const start = from;
     parts.push(
       Uint8Array.from(header),
-      bitPacked(groups * 8, (i) => (start + i < to ? codes[start + i]! : 0), width),
+      packBits(groups * 8, (i) => (start + i < to ? codes[start + i]! : 0), width),
     );
     from = to;
   };
@@ -65,7 +65,7 @@ export function hybrid(codes: Int32Array, width: number): Uint8Array {
 }
 
 /** Values of `width` bits one after the other, least significant bit first. */
-export function bitPacked(count: number, valueAt: (i: number) => number, width: number): Uint8Array {
+export function packBits(count: number, valueAt: (i: number) => number, width: number): Uint8Array {
   const bytes = new Uint8Array(Math.ceil((count * width) / 8));
   let held = 0;
   let bits = 0;

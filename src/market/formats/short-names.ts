@@ -9,9 +9,9 @@ const SHORT_BYTES_MAX = 12;
 export type PositionsOf = (texts: Int32Array) => Int32Array;
 
 /**
- * What finds names by the bytes in which DuckDB keeps them, in place of a join. Rows mostly follow each other as they did
- * before: a name after the same name, or as on the day before. So the texts are compared with the one that is expected,
- * and few are looked for.
+ * Finds identifiers by the bytes in which DuckDB keeps them, in place of a join. Rows mostly follow each other as
+ * before: an identifier after the same identifier, or as on the day before. The texts are therefore compared with the
+ * expected one, and few are looked up.
  * @param positions of each spelling of a name
  * @returns makes one for a stream of rows; undefined where a spelling is too long for it
  * @cost 3 ns a row

@@ -5,7 +5,7 @@ type FileFormat = (typeof FILE_FORMATS)[number];
 export interface SourceFile {
   /** Where it lies, symbolic links resolved. */
   readonly path: string;
-  /** What findings call it: the dataset, with the path below it where the dataset is a folder of files. */
+  /** Name of the file in findings: the dataset, with the path below it where the dataset is a folder of files. */
   readonly label: string;
   readonly format: FileFormat;
   readonly isGzipped: boolean;

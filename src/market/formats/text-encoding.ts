@@ -3,8 +3,8 @@ import type { ENCODINGS } from '#domain/documents/mapping.js';
 export type TextEncoding = (typeof ENCODINGS)[number];
 
 /**
- * The bytes of a text as UTF-8. A byte order mark says the encoding, whatever is given; without one and without an
- * encoding the bytes are passed on as they are.
+ * The bytes of a text as UTF-8. A byte order mark overrides the given encoding; without either, the bytes are passed on
+ * unchanged.
  * @cost none where they are UTF-8
  */
 export async function* asUtf8(
@@ -49,7 +49,7 @@ function decoder(encoding: TextEncoding): Decode {
   return (bytes) => Buffer.from(bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true }));
 }
 
-/** What windows-1252 has where Latin-1 has control characters, from 0x80; those of it that are none stay as they are. */
+/** Characters of windows-1252 from 0x80, where Latin-1 has control characters; unassigned codes are unchanged. */
 const WESTERN = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ';
 
 /** The text of bytes in windows-1252. Decoders of some versions of Node take it for Latin-1. */

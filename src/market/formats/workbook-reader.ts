@@ -14,7 +14,7 @@ export class WorkbookFault extends Error {
   }
 }
 
-/** Columns and rows of a sheet, as far as they are read: a cell beyond them is an attack or a mistake. */
+/** Maximum number of columns and rows read of a sheet: a cell beyond them is an attack or a mistake. */
 const COLUMNS_MAX = 1024;
 const ROWS_MAX = 1_048_576;
 /** Texts that cells share. */
@@ -38,8 +38,8 @@ export const FORMULA = Symbol('formula');
 export type SheetCell = Cell | typeof FORMULA | undefined;
 
 /**
- * What to do with the rows of one sheet after its first, which names the columns; undefined to leave them. Rows count
- * from 1, those without a value not.
+ * Receives the rows of one sheet after its first, which names the columns; undefined to skip the sheet. Rows count from
+ * 1; rows without a value are skipped.
  */
 export type SheetSink = ((cells: readonly SheetCell[], row: number) => void) | undefined;
 
@@ -149,7 +149,7 @@ async function readDateStyles(member: ZipMember | undefined): Promise<readonly b
   return styles;
 }
 
-/** Whether a format code has a part of a date outside of quoted text and brackets. */
+/** True when a format code has a part of a date outside of quoted text and brackets. */
 function isDateFormat(code: string | undefined): boolean {
   return (
     code !== undefined &&

@@ -55,7 +55,7 @@ function endOfMarkup(text: string, open: number): number {
   if (text.startsWith('<!--', open)) return after('-->');
   if (text.startsWith('<![CDATA[', open)) return after(']]>');
   if (text.length - open < 9) {
-    // Too short to tell a comment from a declaration.
+    // Too short to distinguish a comment from a declaration.
     if (text[open + 1] === '!') return -1;
   } else if (text[open + 1] === '!') throw new XmlFault('The text has a document type declaration.');
   let quote = '';

@@ -94,10 +94,10 @@ async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Arra
   }
 }
 
-/** What yauzl says of bytes that are no archive, or one without its end. */
+/** Message of yauzl for bytes that are not an archive, or for an archive without its end. */
 const NO_ARCHIVE = /^end of central directory record signature not found/i;
 
-/** What yauzl says of a name that is no place within the archive. */
+/** Message of yauzl for a member name outside the archive. */
 const OUTSIDE = /^(?:invalid relative path|absolute path|invalid characters in fileName)/;
 
 function sentence(error: unknown): string {

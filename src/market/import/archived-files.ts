@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { tableCalled, type TableKind } from '../tables/table-kinds.js';
+import { tableNamed, type TableKind } from '../tables/table-kinds.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import { readOnlySheet, workbookBytes } from '../sources/read-workbook-file.js';
 import { WorkbookFault } from '../formats/workbook-reader.js';
@@ -10,14 +10,14 @@ import { FILES_MAX, INFLATED_BYTES_MAX, openZip, ZipFault, type ZipMember } from
 export interface ArchivedFiles {
   /** All but those that a system adds by itself. */
   readonly members: readonly ZipMember[];
-  /** Whether workbooks are the tables, as in a folder: where no text is one of the market. */
+  /** True when workbooks are the tables, as in a folder without a market table in text. */
   readonly areWorkbooks: boolean;
 }
 
 /** A member that every Office document has and no other archive. */
 const WORKBOOK_MARK = '[Content_Types].xml';
 
-/** What an archive begins with, one without members too. */
+/** The first bytes of an archive, including an empty one. */
 const ZIP_MARK = 'PK';
 
 /** The files of an archive; of CSV that is none, one file that is the market. @throws ZipFault */
@@ -48,14 +48,13 @@ const plainFile = (bytes: Uint8Array): ZipMember => ({
 export const baseOf = (name: string): string => name.split('/').at(-1)!;
 
 /**
- * Whether a member is one that a system adds to archives by itself: as in folders, names that begin with a dot, or two
- * underscores.
+ * True when the system added a member to the archive: as in folders, names that begin with a dot, or two underscores.
  */
 const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
 
 /** The dataset that a table is called like; with a mapping, others are of the market. */
 export function tableKindOf(name: string, mapping: Mapping | null = null): TableKind | undefined {
-  return tableCalled(name) ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
+  return tableNamed(name) ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
 }
 
 /** The dataset of a file of text. */
@@ -74,13 +73,13 @@ export function tableKindOfWorkbook(base: string, mapping: Mapping | null): Tabl
   return isWorkbook(base) ? (tableKindOf(base.replace(WORKBOOK, '')) ?? tableKindOf(base, mapping)) : undefined;
 }
 
-/** Whether an error says what is wrong with a workbook, or with an archive. */
+/** True when an error describes a fault of a workbook or an archive. */
 export const isWorkbookFault = (error: unknown): error is Error =>
   error instanceof ZipFault || error instanceof XmlFault || error instanceof WorkbookFault;
 
 /**
- * Reads workbooks of one archive, each by its only sheet. What they hold together is limited as one of them is: an archive
- * of archives may be small and unpack to anything.
+ * Reads workbooks of one archive, each by its only sheet. The limits of one workbook apply to all of them together: an
+ * archive of archives may be small and unpack to any size.
  */
 export function createWorkbookReader() {
   let inflated = 0;

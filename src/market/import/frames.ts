@@ -50,7 +50,7 @@ export function readFrames(
       problems.error({
         code: 'UNREADABLE_FILE',
         path: name,
-        message: `The index of the table has ${counted(index.length)}, its data ${counted(frame.data.length)}; each row has one label.`,
+        message: `The index of the table has ${countText(index.length)}, its data ${countText(frame.data.length)}; each row has one label.`,
       });
     const addRow = beginFile(tableKind, name, frame.columns);
     if (addRow !== undefined)
@@ -60,7 +60,7 @@ export function readFrames(
   }
 }
 
-const counted = (rows: number) => `${rows} ${rows === 1 ? 'row' : 'rows'}`;
+const countText = (rows: number) => `${rows} ${rows === 1 ? 'row' : 'rows'}`;
 
 interface Row {
   readonly name: string;

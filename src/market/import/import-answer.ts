@@ -16,7 +16,7 @@ export interface ImportAnswer {
   readonly folder: string;
   /** Files of the store that the import is appended to. */
   readonly held: TableFiles | null;
-  /** Whether the store is to be served. */
+  /** True when the store is served after the import. */
   readonly load: boolean;
 }
 

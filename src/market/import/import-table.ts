@@ -6,12 +6,12 @@ import { tableAlone } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { isUnreadCompression } from '../formats/arrow-compression.js';
 import { writeArrowAsParquet } from '../formats/arrow-to-parquet.js';
-import { appended, refuseAppendedAdjustment, type Imported } from './perform-import.js';
+import { refuseAppendedAdjustment, type Imported, withRowsRead } from './perform-import.js';
 
 /**
- * Reads one table that was sent as a file, as a new store's market or as what is added to a store. An Arrow stream is written
- * as Parquet first, so that both are read, and their problems reported, in one way.
- * @returns undefined, with a finding, when the table is wrong or contradicts what it is appended to.
+ * Reads one table that was sent as a file, as a new store's market or as what is added to a store. An Arrow stream is
+ * written as Parquet first, so that both are read, and their problems reported, in one way.
+ * @returns undefined, with a finding, when the table is wrong or contradicts the stored content.
  */
 export async function importTable(
   { table: { path, dataset, format }, answer: { folder, held, load }, terms }: TableImport,
@@ -47,5 +47,5 @@ export async function importTable(
   if (read === undefined || held === null) return read && { ...withKeptRows(read, terms.mapping), ...where };
   const before = await readSource(held, problems, () => {}, { isOwn: true });
   const merged = before && mergeContents(before.content, read.content, problems);
-  return merged && { ...appended(merged, read.rows), ...where };
+  return merged && { ...withRowsRead(merged, read.rows), ...where };
 }

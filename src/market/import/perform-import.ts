@@ -32,7 +32,7 @@ export interface Imported {
 /**
  * Reads the body of an import: its header first, from which the caller decides whether and where to continue, then its
  * data.
- * @returns undefined, with a finding, when the data is wrong or contradicts what it is appended to.
+ * @returns undefined, with a finding, when the data is wrong or contradicts the stored content.
  * @throws Refusal MALFORMED_REQUEST, VALIDATION_FAILED for a body that is no import
  */
 export async function performImport(
@@ -64,11 +64,11 @@ export async function performImport(
     return read && { ...withKeptRows(read, header.mapping), adjustment, folder, isServed };
   const before = await readSource(held, problems, () => {}, { isOwn: true });
   const merged = before && mergeContents(before.content, read.content, problems);
-  return merged && { ...read, ...appended(merged, read.rows), adjustment, folder, isServed };
+  return merged && { ...read, ...withRowsRead(merged, read.rows), adjustment, folder, isServed };
 }
 
-/** What a store holds with what was appended to it. */
-export const appended = (content: MarketContent, rowsRead: SourceRead['rows']) => ({
+/** The content of a store after an append. */
+export const withRowsRead = (content: MarketContent, rowsRead: SourceRead['rows']) => ({
   content,
   rows: rowsOf(content),
   rowsRead,

@@ -6,7 +6,7 @@ import type { MarketContent } from '../content/market-content.js';
 import { createContentRows, type ContentRows } from '../sources/content-rows.js';
 import { hasTwoHeaders, sheetRows } from '../content/sheet-rows.js';
 import { CsvFault, readCsv } from '../sources/csv.js';
-import { rowsByTable, tableCalled, type TableKind } from '../tables/table-kinds.js';
+import { rowsByTable, tableNamed, type TableKind } from '../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { readFrames, type Frame } from './frames.js';
 import { cellPath, type Problem, type Problems } from '../tables/problems.js';
@@ -68,12 +68,12 @@ export async function readImport(
   return { ...complete, rows: rowsByTable(rowsOf) };
 }
 
-/** Whether a finding says the same of many rows of the market. */
+/** True when a finding repeats for many rows of the market. */
 const isOfEveryRow = ({ code, path, count = 1 }: Finding) =>
   count > 1 && path.startsWith('market') && (code === 'NOT_A_NUMBER' || code === 'BAD_DATE');
 
 const MAPPING_HINT =
-  'Without a mapping every column of market holds numbers, and date and identifier are called so. A mapping, {} is enough, leaves columns of text out with one finding each; it also says how days are written and what columns are called: POST /data/inspect proposes it.';
+  'Without a mapping every column of market holds numbers, except the columns named date and identifier. A mapping ({} is enough) excludes each column of text with one finding; it also states the date format and the names of columns. POST /data/inspect proposes a mapping.';
 
 /** Readers of the tables of one import. */
 interface Reading {
@@ -82,10 +82,10 @@ interface Reading {
   readonly problems: Problems;
 }
 
-/** What findings call a table: the dataset, with the table's own name where that is another. */
+/** Name of a table in findings: the dataset, with the table's own name where that differs. */
 const labelOf = (table: TableKind, name: string) => (tableKindOf(name) === table ? table : `${table}/${name}`);
 
-/** What takes the rows of a sheet, named as its table is; undefined where its columns are none of the table. */
+/** Receives the rows of a sheet, named as its table is; undefined where its columns belong to no table. */
 function sheetSink(
   { table, label, columns }: { readonly table: TableKind; readonly label: string; readonly columns: readonly string[] },
   { rows, mapping, problems }: Reading,
@@ -102,7 +102,7 @@ async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
   await readWorkbook(
     bytes,
     (sheet, columns, heading) => {
-      if (columns.length === 0 && tableCalled(sheet) === undefined) return undefined; // Excel makes empty sheets by itself
+      if (columns.length === 0 && tableNamed(sheet) === undefined) return undefined; // Excel makes empty sheets by itself
       const name = tableKindOf(sheet) ?? sheet;
       const table = tableKindOf(name, mapping);
       if (table === undefined || read.has(name)) {

@@ -1,7 +1,10 @@
 import { textIn, type Cell } from '../formats/cells.js';
 import { ask, type Draft } from './draft.js';
 
-/** Says that currencies beside prices are not read, and what declares the currency instead. @param where column or row */
+/**
+ * Reports that currencies next to prices are not read, and names the setting that declares the currency. @param where
+ * column or row
+ */
 export function askCurrency(draft: Draft, where: string, cells: readonly (Cell | undefined)[]): void {
   const codes = [...new Set(cells.map((cell) => textIn(cell) ?? '').filter((text) => text !== ''))];
   const [code = ''] = codes;

@@ -39,7 +39,7 @@ export function dateFormatOf(cells: readonly (Cell | undefined)[]): DateFormat |
   return epoch && { format: epoch, others: [] };
 }
 
-/** Whether two formats that fit the same texts say the same: they differ in nothing but the width of numbers. */
+/** True when two formats that fit the same texts are equivalent: they differ only in the width of numbers. */
 const isSame = (a: string, b: string) => order(a) === order(b);
 const order = (format: string) =>
   [...format.replaceAll(/[^YMD]/g, '')].filter((letter, i, all) => letter !== all[i - 1]).join('');

@@ -20,7 +20,8 @@ export function afterReading(questions: Question[], findings: readonly Finding[]
 }
 
 /**
- * Leaves of a question of dates the formats that read every row, and nothing of it where that is the one taken.
+ * Removes from a question about dates the formats that do not read every row, and the question itself where only the
+ * proposed format remains.
  * @param questions changed in place
  * @param readBy findings of a reading by another format
  */

@@ -15,16 +15,16 @@ export const PREAMBLE_MAX = 20;
 /** Share of cells of a row that must be fields, names or numbers for it to be a row of those. */
 export const MOST = 0.6;
 
-/** Whether a cell is a number in any way of writing one; a text for a missing one is none. */
+/** True when a cell is a number in any notation; a text for a missing number is not. */
 export const isNumber = (written: Cell | undefined) => isPlainNumber(unitsIn(written)?.number ?? written);
 
-/** The same without signs and units: 3M is a company, too. */
+/** As `isNumber`, without signs and units: 3M is also a company. */
 export const isPlainNumber = (cell: Cell | undefined) => {
   const value = anyThousandsNumberIn(cell) ?? commaNumberIn(cell);
   return value !== undefined && !Number.isNaN(value);
 };
 
-/** Collects what a proposal is made of. */
+/** Collects the parts of a proposal. */
 export interface Draft {
   readonly answers: Answers;
   mapping: Partial<Mapping>;
@@ -35,14 +35,14 @@ export interface Draft {
   readonly questions: Question[];
 }
 
-/** Whether a question has its answer already; of columns, each is looked for by itself. */
+/** True when a question already has an answer; columns are checked one by one. */
 export const isAnswered = (answers: Answers, field: Question['field']) =>
   field !== 'columns' && answers[field] !== undefined;
 
 export const isDay = ({ date_format: format }: Answers, cell: Cell | undefined) =>
   typeof format === 'string' ? typeof dayReader(format)(cell) === 'number' : dateFormatOf([cell]) !== undefined;
 
-/** Whether a table holds any day. */
+/** True when a table contains any day. */
 export const hasDays = (answers: Answers, { rows }: Sample) =>
   rows.some((row) => row.some((cell) => isDay(answers, cell)));
 

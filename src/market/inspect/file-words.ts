@@ -14,8 +14,8 @@ export function roleFromFile(name: string): string | undefined {
 export function basisFromFiles(draft: Draft, samples: readonly Sample[]): void {
   const says = ({ name }: Sample, words: RegExp) => roleFromFile(name) === 'CLOSE' && words.test(name);
   const [splits, adjusted] = [/splits?[^a-z]*adj/i, /adj(usted)?[^a-z]*(close|price)|(close|price)s?[^a-z]*adj/i];
-  const told = samples.find((sample) => says(sample, splits) || says(sample, adjusted));
-  if (told === undefined) return;
-  draft.adjustment = says(told, splits) ? 'splits' : 'total';
-  draft.reason = `The name of the file says so: ${told.name}.`;
+  const source = samples.find((sample) => says(sample, splits) || says(sample, adjusted));
+  if (source === undefined) return;
+  draft.adjustment = says(source, splits) ? 'splits' : 'total';
+  draft.reason = `The file name states it: ${source.name}.`;
 }

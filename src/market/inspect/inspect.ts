@@ -23,7 +23,7 @@ import { readSource } from '../sources/read-source.js';
 import { afterReading, datesLeft } from './date-question.js';
 import { isDay, MOST } from './draft.js';
 import { mend } from './mend.js';
-import { proposeMapping, said, withAnswers, type Confidence, type Proposal } from './propose.js';
+import { proposeMapping, statedAdjustment, withAnswers, type Confidence, type Proposal } from './propose.js';
 import { otherBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
 import { SAMPLE_ROWS, sampleContent, sampleFiles, type NamedBy, type Sample } from './sample.js';
 
@@ -32,14 +32,14 @@ export type Inspected =
   | {
       readonly kind: 'files';
       readonly files: TableFiles;
-      /** Findings of files beside them that cannot be read. */
+      /** Findings about accompanying files that cannot be read. */
       readonly unread?: readonly Finding[];
     }
   | { readonly kind: 'database'; readonly place: DatabasePlace; readonly tables: TableNames }
   | { readonly kind: 'xlsx' | 'csv' | 'csv.zip'; readonly content: string }
   | { readonly kind: 'parquet'; readonly content: string };
 
-/** What is opened where it lies. */
+/** Data that is opened in place. */
 type Opened = Exclude<Inspected, { readonly kind: 'parquet' }>;
 
 /** How data may be read, and what comes of it. */
@@ -63,11 +63,11 @@ export interface Inspection {
   readonly findings: readonly Finding[];
 }
 
-/** What is known of the reading beforehand. */
+/** Facts about the reading that are known beforehand. */
 export interface Said {
-  /** How it is read instead of a proposal: what that finds is told, and nothing mended. */
+  /** The mapping to use instead of a proposal: its findings are reported, and nothing is corrected. */
   readonly mapping?: Mapping | null;
-  /** What a proposal need not ask. */
+  /** Questions that are already answered. */
   readonly answers?: Answers;
 }
 
@@ -77,7 +77,7 @@ const PREVIEW_ROWS = 10;
 /** Times a reading is tried again with what the last one found: duplicates twice, zeros, columns of texts. */
 const TRIALS_MAX = 6;
 
-/** What of a reading is looked at. */
+/** The parts of a reading that are evaluated. */
 interface TrialRead {
   readonly content: MarketContent;
   readonly rows: RowsByTable;
@@ -94,23 +94,23 @@ interface Source {
 }
 
 /**
- * Looks at data and proposes how its market is read, then reads it so: what that finds is mended as far as the data
- * says how. Nothing is stored.
+ * Inspects data, proposes a mapping, then reads the data with it; findings are corrected where the data implies the
+ * correction. Nothing is stored.
  * @cost one to six readings of the source, and one more for each other format of its days
  */
 export async function inspect(inspected: Inspected, said: Said = {}): Promise<Inspection> {
-  if (inspected.kind !== 'parquet') return looked(inspected, said);
+  if (inspected.kind !== 'parquet') return inspectSource(inspected, said);
   const folder = await mkdtemp(join(tmpdir(), 'divisor-parquet-'));
   try {
     const path = join(folder, 'market.parquet');
     await writeFile(path, contentBytes(inspected.content, inspected.kind));
-    return await looked({ kind: 'files', files: await tableAlone('market', path) }, said);
+    return await inspectSource({ kind: 'files', files: await tableAlone('market', path) }, said);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function looked(inspected: Opened, said: Said): Promise<Inspection> {
+async function inspectSource(inspected: Opened, said: Said): Promise<Inspection> {
   const unread = inspected.kind === 'files' ? (inspected.unread ?? []) : [];
   const inspection = await lookedAt(inspected, said);
   return unread.length === 0 ? inspection : withUnread(inspection, unread);
@@ -130,7 +130,7 @@ function withUnread(inspection: Inspection, unread: readonly Finding[]): Inspect
 
 async function lookedAt(inspected: Opened, { mapping: given = null, answers = {} }: Said): Promise<Inspection> {
   const problems = createProblems();
-  const source = await opened(inspected, problems, answers);
+  const source = await openSource(inspected, problems, answers);
   if (source === undefined) return nothingSeen(source, problems);
   if (given !== null) return tried(source, asGiven(given, answers), { answers, trialsMax: 1 });
   const proposal =
@@ -141,12 +141,12 @@ async function lookedAt(inspected: Opened, { mapping: given = null, answers = {}
     : tried(source, proposal, { answers, trialsMax: TRIALS_MAX });
 }
 
-/** Whether answers alone say how a table is read that looks like none of prices. */
+/** True when only answers describe how to read a table that does not look like a price table. */
 const saysColumns = ({ columns, field, fields }: Answers) => (columns ?? field ?? fields ?? null) !== null;
 
 const asGiven = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
   mapping,
-  ...(adjustment === undefined ? { adjustment: null, reason: null } : said(adjustment)),
+  ...(adjustment === undefined ? { adjustment: null, reason: null } : statedAdjustment(adjustment)),
   recognisedAs: null,
   confidence: 'sure',
   questions: [],
@@ -171,7 +171,7 @@ function nothingSeen(source: Source | undefined, problems: Problems): Inspection
       : [
           {
             field: 'columns',
-            question: `Which columns hold the day and the close? No table was recognised as one of prices.${seen(source)}`,
+            question: `Which columns hold the day and the close? No table was recognised as one of prices.${describeTable(source)}`,
             taken: null,
             others: [],
             required: true,
@@ -185,8 +185,8 @@ function nothingSeen(source: Source | undefined, problems: Problems): Inspection
 /** Columns that a question lists. */
 const COLUMNS_MAX = 8;
 
-/** What was seen of the first table, and what says that its columns are names. */
-function seen(source: Source | undefined): string {
+/** Describes the first table, and how to state that its columns are securities. */
+function describeTable(source: Source | undefined): string {
   const cells = source?.samples[0]?.rows[0] ?? [];
   if (cells.length === 0) return '';
   const days = cells.filter((cell) => isDay({}, cell)).length;
@@ -197,7 +197,7 @@ function seen(source: Source | undefined): string {
   return ` Its first row is ${header.slice(0, COLUMNS_MAX).join(', ')}${more}. Where each column is a name, layout is wide and field what its numbers are.`;
 }
 
-async function opened(inspected: Opened, problems: Problems, answers: Answers): Promise<Source | undefined> {
+async function openSource(inspected: Opened, problems: Problems, answers: Answers): Promise<Source | undefined> {
   const encoding = answers.encoding ?? null;
   if (inspected.kind === 'files') return openedFiles(inspected.files, problems, answers);
   if (inspected.kind === 'database') {
@@ -309,7 +309,7 @@ const basis = (adjustment: Adjustment, reason: string): Basis => ({
   others: otherBases(adjustment),
 });
 
-/** The price basis, where adjusted closes tell it: without a split between them, closes are adjusted for those. */
+/** The price basis, where adjusted closes show it: without a split between them, closes are adjusted for splits. */
 function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Question[]): Basis {
   if (proposal.adjustment !== null) return basis(proposal.adjustment, proposal.reason ?? '');
   const splits = read?.derived?.splits;

@@ -14,7 +14,10 @@ interface Mended {
   readonly question?: Question;
 }
 
-/** A mapping by which what was found is read, and what is to be known of it; undefined where nothing of it says how. */
+/**
+ * A corrected mapping that reads the rejected data, and the questions about it; undefined where no finding implies a
+ * correction.
+ */
 export function mend(
   mapping: Mapping,
   problems: Pick<Problems, 'findings' | 'conflicts'>,
@@ -33,7 +36,7 @@ export function mend(
       mapping: { ...mapping, zero_prices: 'missing' },
       question: {
         field: 'zero_prices',
-        question: `${counted(of('NON_POSITIVE_PRICE'), 'price is', 'prices are')} 0: read as missing.`,
+        question: `${countText(of('NON_POSITIVE_PRICE'), 'price is', 'prices are')} 0: read as missing.`,
         taken: 'missing',
         others: ['refuse'],
         required: false,
@@ -43,7 +46,7 @@ export function mend(
   if (encoded !== undefined && isFree('encoding') && mapping.encoding === null) return withEncoding(mapping, encoded);
   const written = mendNumbers(mapping, findings, isFree);
   if (written !== undefined) return written;
-  // Tables of one name are told themselves: which of their rows counts is not a question of duplicates.
+  // Tables of one name are reported themselves: the choice between their rows is not a question of duplicates.
   const repeated =
     isFree('on_duplicate') && of('DUPLICATE_ID').length === 0
       ? of('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
@@ -68,7 +71,7 @@ function mendRepeated(
       mapping: { ...mapping, on_duplicate: 'identical' },
       question: {
         field: 'on_duplicate',
-        question: `${counted(all, 'row is', 'rows are')} of a name and date that an earlier row has: read once where both say the same.`,
+        question: `${countText(all, 'row is', 'rows are')} of a name and date that an earlier row has: read once where both say the same.`,
         taken: 'identical',
         others: ['first', 'last', 'refuse'],
         required: false,
@@ -144,7 +147,7 @@ const ofOneName = (mapping: Mapping) =>
   isNamedWhole(mapping) ? ' Where a column holds the names of the rows, columns says which: identifier=NAME.' : '';
 
 /** How many problems some findings stand for, in words. */
-function counted(findings: readonly Finding[], one: string, many: string): string {
+function countText(findings: readonly Finding[], one: string, many: string): string {
   const total = findings.reduce((sum, { count = 1 }) => sum + count, 0);
   return `${total} ${total === 1 ? one : many}`;
 }
@@ -164,7 +167,7 @@ function withThousands(mapping: Mapping, apart: readonly string[]): Mended {
   };
 }
 
-/** Columns that hold what is no number are left out; without adjusted closes nothing is derived from them. */
+/** Excludes columns that contain values other than numbers; without adjusted closes nothing is derived from them. */
 function withoutColumns(mapping: Mapping, wordy: readonly Finding[], answers: Answers): Mended | undefined {
   const columns = [...new Set(wordy.map(columnIn))];
   const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };

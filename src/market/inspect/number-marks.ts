@@ -17,9 +17,9 @@ const EITHER = { ',': /^[+-]?[1-9]\d{0,2},\d{3}$/, '.': /^[+-]?[1-9]\d{0,2}\.\d{
 const COMMAS_MIN = 0.1;
 
 /**
- * The marks of decimals and thousands, as the numbers themselves tell them: 7,5 or 1.234,5 has a decimal comma, 7.5 or
- * 1,234.5 a decimal point. Where only such as 1,234 or only such as 1.234 are seen the delimiter decides, a comma
- * between cells leaving the point for decimals; with another delimiter it is asked.
+ * Decimal and thousands marks, as the numbers themselves show them: 7,5 or 1.234,5 has a decimal comma, 7.5 or 1,234.5
+ * a decimal point. Where only numbers such as 1,234 or only such as 1.234 occur, the delimiter decides: a comma between
+ * cells implies a decimal point; with another delimiter a question is asked.
  * @param ofBars those of bars, which may have signs and units
  */
 export function numberMarks(
@@ -33,9 +33,9 @@ export function numberMarks(
   const texts = written.map((text) => unitsIn(text)?.number ?? text);
   const either = (mark: ',' | '.') => texts.filter((text) => EITHER[mark].test(text));
   const [commas, points] = [either(','), either('.')];
-  const told = texts.filter((text) => !EITHER[','].test(text) && !EITHER['.'].test(text));
-  const withPoint = told.filter((text) => /[.,]/.test(text) && isNumber(anyThousandsNumberIn(text)));
-  const withComma = told.filter((text) => /[.,]/.test(text) && isNumber(commaNumberIn(text)));
+  const decisive = texts.filter((text) => !EITHER[','].test(text) && !EITHER['.'].test(text));
+  const withPoint = decisive.filter((text) => /[.,]/.test(text) && isNumber(anyThousandsNumberIn(text)));
+  const withComma = decisive.filter((text) => /[.,]/.test(text) && isNumber(commaNumberIn(text)));
   const { decimal } = draft.answers;
   if (decimal === ',') return;
   if (decimal === undefined && withComma.length > texts.length * COMMAS_MIN && withComma.length > withPoint.length) {
@@ -65,7 +65,7 @@ export function numberMarks(
 const numbersIn = (cells: readonly (Cell | undefined)[]) =>
   cells.flatMap((cell) => (typeof cell === 'string' && /\d/.test(cell) ? [cell.trim()] : []));
 
-/** Reads signs of money and units, and says so: what a sign says of the currency is declared elsewhere. */
+/** Reads currency signs and units and reports it: the currency of a sign must be declared elsewhere. */
 function readUnits(draft: Draft, texts: readonly string[]): void {
   const first = texts.find((text) => unitsIn(text) !== undefined);
   if (first === undefined) return;
@@ -73,7 +73,7 @@ function readUnits(draft: Draft, texts: readonly string[]): void {
   ask(draft, unitsQuestion(first));
 }
 
-/** What is to be known of numbers as $14.82 and 59.83M. */
+/** The question about numbers such as $14.82 and 59.83M. */
 export function unitsQuestion(text: string): Question {
   const { exponent, money } = unitsIn(text)!; // asked of such alone
   const sign = money === '' ? '' : ` The sign ${money} declares no currency: that is the store's.`;
@@ -89,8 +89,8 @@ export function unitsQuestion(text: string): Question {
 }
 
 /**
- * Counts of shares whose points are between thousands, as 58.490 beside 14.82: where each that has a point has it so, and
- * none is larger without.
+ * Recognises share counts whose points separate thousands, such as 58.490 next to 14.82: every point is a thousands
+ * mark, and no number without a point is larger.
  */
 export function countMarks(draft: Draft, cells: readonly (Cell | undefined)[]): void {
   if (draft.mapping.decimal === ',' || (draft.mapping.thousands ?? null) !== null) return;
@@ -102,7 +102,7 @@ export function countMarks(draft: Draft, cells: readonly (Cell | undefined)[]): 
   ask(draft, countsQuestion('.', grouped));
 }
 
-/** What is to be known of shares written as 58,490 or 58.490; two marks in one number tell it. */
+/** The question about shares written as 58,490 or 58.490; two marks in one number answer it. */
 export function countsQuestion(mark: ',' | '.', texts: readonly string[]): Question {
   const name = mark === ',' ? 'comma' : 'point';
   return {

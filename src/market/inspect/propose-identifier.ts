@@ -5,7 +5,7 @@ import { ask, isPlainNumber, textsOf, type Draft } from './draft.js';
 import { roleOf } from './roles.js';
 import type { NamedBy, Sample } from './sample.js';
 
-/** A long table, and those beside it. */
+/** A long table and the other tables. */
 interface Tables {
   readonly header: readonly string[];
   /** Column of the days. */
@@ -29,15 +29,15 @@ export function proposeIdentifier(draft: Draft, named: string | undefined, table
   return true;
 }
 
-/** Columns of texts that hold no names: what a name trades in or at, or is of. */
+/** Columns of texts that are not identifiers: currency, exchange, or attributes of a security. */
 const NO_NAMES = /curr|w(ä|ae)hrung|devise|exchange|b(ö|oe)rse|sector|industry|country|type|status|exdiv/i;
 
 /** A change in percent: no name. */
 const PERCENT = /^[+-]?[\d.,]+ ?%$/;
 
 /**
- * A column of texts with an unknown name. Where days repeat it is the one that best tells the rows of a day apart; where
- * they do not, the only one of its kind in the only table.
+ * A text column with an unknown heading. Where days repeat it is the column that best distinguishes the rows of a day;
+ * else the only text column in the only table.
  */
 function identifierFromTexts(draft: Draft, { header, date, column, samples }: Tables): boolean {
   const texts = (name: string) => column(name).map((cell) => textIn(cell) ?? '');
@@ -68,15 +68,18 @@ function identifierFromTexts(draft: Draft, { header, date, column, samples }: Ta
   return true;
 }
 
-/** Whether a column holds texts and no number. */
+/** True when a column contains texts and no number. */
 export const isWorded = (cells: readonly (Cell | undefined)[]) =>
   cells.some((cell) => textIn(cell) !== null) && !cells.some(isPlainNumber);
 
-/** Whether a column called like an identifier holds none: the company's name beside a file a name. */
+/**
+ * True when a column with the heading of an identifier contains none: the company's name where each file is one
+ * security.
+ */
 const isKeptByFile = (name: string, cells: readonly (Cell | undefined)[], samples: readonly Sample[]) =>
   samples.length > 1 && roleOf(name) === 'identifier' && cells.every((cell) => !isAssetIdentifier(textIn(cell) ?? ''));
 
-/** Whether the rows above the header of each table say its identifier: `Security | AAPL US Equity`. */
+/** True when the rows above the header of each table state its identifier: `Security | AAPL US Equity`. */
 function identifierFromHeading(draft: Draft, { samples }: Tables): boolean {
   const { skip_rows: above = 0 } = draft.mapping;
   const headings = samples.map(({ rows }) => rows.slice(0, above).map(textsOf));
@@ -92,10 +95,10 @@ function withoutColon(label: string): string {
   return text.endsWith(':') ? text.slice(0, -1).trimEnd() : text;
 }
 
-/** What Excel calls a sheet by itself, in some of its languages. */
+/** Default names of sheets in Excel, in several languages. */
 const UNNAMED_SHEET = /^(sheet|tabelle|blatt|feuil|hoja|foglio|blad|ark|planilha|arkusz) ?\d+$/i;
 
-/** Whether a file is called as an instrument is: AAPL, BRK-B, ^GSPC; not data, prices or EXPORT. */
+/** True when a file name looks like a ticker: AAPL, BRK-B, ^GSPC; not data, prices or EXPORT. */
 const isLikeTicker = (name: string) =>
   /^[A-Z0-9^][A-Z0-9.^=-]{0,11}$/.test(name) &&
   !/^(DATA|PRICES?|EXPORT|TABLE|MARKET|HISTORY|DOWNLOAD|CLOSES?)/.test(name);
@@ -130,7 +133,7 @@ function identifierFromFiles(draft: Draft, { date, column, samples, namedBy }: T
   return true;
 }
 
-/** What vendors write behind the name of an instrument: Stooq, Investing.com. */
+/** Suffixes that vendors add to the name of an instrument: Stooq, Investing.com. */
 const ENDINGS_OF_ONE = /(_[a-z]{2}_d| (?:Historical Data|Stock Price History)(?: \(\d+\))?)\.csv$/;
 
 function commonPattern(names: readonly string[], namedBy: NamedBy): string {

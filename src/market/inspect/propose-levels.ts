@@ -46,7 +46,10 @@ export function proposeLevels(draft: Draft, sample: Sample): boolean {
   return false;
 }
 
-/** Whether a row above the fields is the last of a heading, a label and its value as `Currency | USD`, and no name. */
+/**
+ * True when a row above the fields is the last of a heading, a label and its value such as `Currency | USD`, and not a
+ * row of identifiers.
+ */
 const isHeading = ([label = '', ...values]: readonly string[], [date = '', ...fields]: readonly string[]) =>
   label !== '' &&
   !fields.includes(date) &&
@@ -70,7 +73,12 @@ function levels(draft: Draft, { fields, sample, date, skip, body, at }: Levels):
   if (roles.CLOSE === undefined && roles.adjusted === undefined) return false;
   if (draft.answers.layout === 'long') return false;
   const isPairs = fields.some((field) => field !== '' && field === date);
-  recognise(draft, named, sample.name, isPairs ? 'Bloomberg, days beside each name' : 'pandas, two levels');
+  recognise(
+    draft,
+    named,
+    sample.name,
+    isPairs ? 'Bloomberg, a column of days for each security' : 'pandas, two levels',
+  );
   draft.mapping = {
     ...draft.mapping,
     layout: 'wide',
@@ -94,7 +102,7 @@ function levels(draft: Draft, { fields, sample, date, skip, body, at }: Levels):
   return true;
 }
 
-/** What stands behind the first cell, but for columns that are called as that: days beside each name. */
+/** The cells after the first, except columns with the same heading: days next to each security. */
 const behindDate = ([date, ...row]: readonly string[]) => row.filter((text) => text !== date);
 
 const shareOfFields = (row: readonly string[]) => {

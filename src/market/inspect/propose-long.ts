@@ -82,11 +82,11 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   return true;
 }
 
-/** Whether a mapping takes a field of bars from a column. */
+/** True when a mapping reads a field of bars from a column. */
 const isOfBar = ({ columns = {}, adjusted_close: adjusted }: Draft['mapping'], name: string) =>
   name === adjusted || Object.values(columns).includes(name);
 
-/** Takes adjusted closes for dividends, and says so where the vendor has a column of its own for those. */
+/** Uses adjusted closes for dividends, and reports a separate dividend column of the vendor. */
 function adjustedBeside(draft: Draft, adjusted: string, own: string | undefined): void {
   draft.mapping.adjusted_close = adjusted;
   if (own === undefined) return;

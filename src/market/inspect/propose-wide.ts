@@ -8,13 +8,13 @@ import { numberMarks } from './number-marks.js';
 import { FIELD_ROLES, roleOf } from './roles.js';
 import type { Sample } from './sample.js';
 
-/** What a column of days behind the names is called: the index of a frame stands there in Parquet. */
+/** Headings of a column of days: Parquet stores the index of a frame last. */
 const INDEX = /^(__index_level_\d+__|date|dates|datetime|datum|index)$/i;
 
-/** What pandas calls a column that counts rows, once it is written or reset twice. */
+/** Headings that pandas gives to a row counter after writing or resetting twice. */
 const COUNTER = /^(|unnamed: \d+|index|level_\d+)$/i;
 
-/** Whether a column counts rows: 0, 1, 2, under a name that is one of no asset. */
+/** True when a column counts rows: 0, 1, 2, under a heading that is not an identifier. */
 function isCounter(header: Sample['rows'][number], body: Sample['rows'], i: number): boolean {
   if (!COUNTER.test(textIn(header[i])?.trim() ?? '')) return false;
   const counts = body.map((row) => (textIn(row[i]) === null ? Number.NaN : Number(row[i])));
@@ -100,7 +100,7 @@ function namesAbove(rows: Sample['rows'], at: number): number {
 /** Fields of a bar in a header, from which its columns are no names: OPEN and LOW alone are two companies. */
 const BAR_FIELDS_MIN = 3;
 
-/** Whether columns are the fields of one name's bars. */
+/** True when columns are the fields of one security's bars. */
 function isOfBars(names: readonly string[]): boolean {
   const fields = new Set(names.map(roleOf).filter((role) => FIELD_ROLES.includes(role as never)));
   return fields.size >= BAR_FIELDS_MIN || (names.length <= COLUMNS_OF_BARS_MAX && names.some(isVolume));
@@ -118,7 +118,7 @@ function leaveCounters(draft: Draft, names: readonly string[]): void {
   ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
 }
 
-/** What the numbers of wide tables are, where the names of their files do not say it. */
+/** Asks for the field of wide tables where the names of their files do not state it. */
 function askFields(draft: Draft, fields: Readonly<Record<string, string>>, samples: readonly Sample[]): void {
   if (draft.answers.fields !== undefined) return;
   const unknown = samples.filter(({ name }) => !Object.hasOwn(fields, name));
@@ -135,7 +135,7 @@ function askFields(draft: Draft, fields: Readonly<Record<string, string>>, sampl
   if (told !== 'CLOSE')
     ask(draft, {
       field: 'field',
-      question: 'Nothing says what the numbers of the table are; they are taken for closes.',
+      question: 'The table does not name the field of its numbers; CLOSE is assumed.',
       taken: 'CLOSE',
       // A store without closes is none: a single table that is called nothing else can only be them.
       required: samples.length > 1 || told !== undefined,

@@ -22,7 +22,7 @@ export interface Proposal {
 
 /**
  * Proposes how the market that tables hold is read; undefined where nothing like it is seen.
- * @param answers what is said already: it is not asked
+ * @param answers the questions already answered
  */
 export function proposeMapping(
   samples: readonly Sample[],
@@ -37,7 +37,8 @@ export function proposeMapping(
   const tables = { read, filled, dated, namedBy };
   const own = proposalFrom(first, tables, answers);
   if (own !== undefined && (own.mapping.layout === 'long' || Object.keys(own.mapping.fields).length > 0)) return own;
-  // Beside a table of many names there may be others by day, as an index: the one that says its names is the market.
+  // A table of many securities may come with other tables by day, such as an index: the table that names its securities
+  // is the market.
   const long = later
     .map((sample) => proposalFrom(sample, tables, answers))
     .find((each) => each?.mapping.layout === 'long' && each.mapping.columns.identifier !== undefined);
@@ -46,7 +47,7 @@ export function proposeMapping(
 
 interface Tables {
   readonly read: readonly Sample[];
-  /** Those with rows. */
+  /** Tables with rows. */
   readonly filled: readonly Sample[];
   /** Of them those with a day. */
   readonly dated: readonly Sample[];
@@ -75,7 +76,9 @@ function proposalFrom(
     proposeLevels(draft, sample) || proposeLong(draft, sample, tables, namedBy) || proposeWide(draft, sample, tables);
   if (!isRead) return undefined;
   const left = [...others, ...foreignTo(draft.mapping, tables, namedBy)];
-  const lacking = left.some((name) => dated.some((each) => each.name === name)) ? 'No days, or no names,' : 'No days';
+  const lacking = left.some((name) => dated.some((each) => each.name === name))
+    ? 'No days, or no identifiers,'
+    : 'No days';
   if (left.length > 0) leaveOut(draft, left, lacking);
   const { mapping, answers: _given, ...rest } = draft;
   return { ...rest, ...adjustmentOf(draft), mapping: withAnswers(mapping, answers) };
@@ -96,24 +99,24 @@ function foreignTo(
   return samples.filter(isForeign).map(({ name }) => name);
 }
 
-/** Leaves tables out that hold no days, or none of names: notes, lists of names. */
+/** Excludes tables without days, or with days but without identifiers: notes, lists of securities. */
 function leaveOut(draft: Draft, names: readonly string[], lacking: string): void {
   draft.mapping.ignore = [...(draft.mapping.ignore ?? []), ...names];
-  const question = `${lacking} stand in ${names.join(', ')}: left out.`;
+  const question = `${lacking} in ${names.join(', ')}: ignored.`;
   ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
 }
 
 /** A mapping with what is said of it in place of what was found. */
 export function withAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ...answers }: Answers): Mapping {
   const said = Object.fromEntries(Object.entries(answers).filter(([, value]) => value !== undefined));
-  // What is left out is added to what a vendor's tables hold besides prices.
+  // Excluded columns are added to the ignored columns of a vendor's tables.
   const ignore = [...new Set([...(mapping.ignore ?? []), ...(answers.ignore ?? [])])];
   return Mapping.parse({ ...mapping, ...said, ignore, columns: { ...mapping.columns, ...answers.columns } });
 }
 
 function adjustmentOf({ answers, adjustment, reason }: Draft): Pick<Proposal, 'adjustment' | 'reason'> {
-  return answers.adjustment === undefined ? { adjustment, reason } : said(answers.adjustment);
+  return answers.adjustment === undefined ? { adjustment, reason } : statedAdjustment(answers.adjustment);
 }
 
-/** An adjustment that is said. */
-export const said = (adjustment: Adjustment) => ({ adjustment, reason: 'It is given.' });
+/** The adjustment that the client states. */
+export const statedAdjustment = (adjustment: Adjustment) => ({ adjustment, reason: 'It is given.' });

@@ -4,15 +4,15 @@ import type { MarketData } from '#domain/market/market-data.js';
 
 export type Adjustment = MarketData['adjustment'];
 
-/** What the data does not say, what is taken for it, and the field that says it. */
+/** An open question about the data, the assumption made, and the field that answers it. */
 export interface Question {
   readonly field: keyof Mapping | 'adjustment';
   readonly question: string;
-  /** What is taken as long as nobody answers; null where nothing is. */
+  /** The assumption until the question is answered; null where there is none. */
   readonly taken: string | null;
-  /** What else it may be, as far as that is known. */
+  /** The known alternatives. */
   readonly others: readonly string[];
-  /** Whether nothing should be read before it is answered. */
+  /** True when nothing should be read before the question is answered. */
   readonly required: boolean;
   /** Securities whose rows of one date differ, where that is asked about. */
   readonly conflicts?: readonly RowConflict[];
@@ -27,7 +27,7 @@ export type Answers = { readonly [Field in keyof Mapping]?: Mapping[Field] | und
 export interface Basis {
   readonly adjustment: Adjustment;
   readonly reason: string;
-  /** What it would mean otherwise. */
+  /** The meaning of each alternative. */
   readonly others: readonly { readonly adjustment: Adjustment; readonly meaning: string }[];
 }
 

@@ -149,7 +149,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     'laag',
     'tradelow',
   ],
-  // German tables with pieces beside a Volumen mean the turnover in money by it.
+  // German tables with a column of pieces use Volumen for the turnover in money.
   VOLUME: [
     'volume',
     'vol',

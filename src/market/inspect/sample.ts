@@ -9,7 +9,7 @@ import { FORMULA, readWorkbook, type SheetSink } from '../formats/workbook-reade
 import type { ZipMember } from '../formats/zip-reader.js';
 import { archivedFiles, baseOf, createWorkbookReader, isWorkbookFault } from '../import/archived-files.js';
 import { createProblems, type Problems } from '../tables/problems.js';
-import { tableCalled } from '../tables/table-kinds.js';
+import { tableNamed } from '../tables/table-kinds.js';
 import { cellOf, sqlText, type DuckDb, boundedColumn } from '../formats/duckdb.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { unreadableFile } from '../sources/read-parquet-files.js';
@@ -17,10 +17,10 @@ import { readRows } from '../sources/read-text-file.js';
 
 /** The first rows of a table, the header among them. */
 export interface Sample {
-  /** What the file, sheet or table is called. */
+  /** Name of the file, sheet or table. */
   readonly name: string;
   readonly rows: readonly (readonly (Cell | undefined)[])[];
-  /** What stands between the cells of a text file. */
+  /** Delimiter between the cells of a text file. */
   readonly delimiter?: string | undefined;
   /** Columns that were the index of a pandas frame. */
   readonly index?: readonly string[] | undefined;
@@ -29,11 +29,11 @@ export interface Sample {
 /** How text that is not UTF-8 is written, in most of the cases. */
 export const USUAL_ENCODING: TextEncoding = 'windows-1252';
 
-/** Whether a finding says that a text is written in another encoding. */
+/** True when a finding reports another text encoding. */
 export const isOfEncoding = ({ code, accepted }: Finding): boolean =>
   code === 'UNREADABLE_FILE' && accepted?.includes(USUAL_ENCODING) === true;
 
-/** What the names of tables are of: of files or sheets, or of none that could say an identifier. */
+/** Origin of the table names: files, sheets, or null for neither, where no name can state an identifier. */
 export type NamedBy = 'file' | 'sheet' | null;
 
 /** Rows of a table that are looked at: more than a preamble, a header and a month of days. */
@@ -45,7 +45,7 @@ export const SAMPLE_TABLES = 8;
 /** Enough rows were read. */
 class Enough extends Error {}
 
-/** What is said of files beforehand. */
+/** Facts about files that are known beforehand. */
 interface SampleTerms {
   readonly encoding: TextEncoding | null;
   /** Sheets that are left out. */
@@ -124,7 +124,7 @@ async function encodedRows(file: SourceFile, problems: Problems, { encoding, ign
   return { rows, delimiter };
 }
 
-/** What stands between the first two cells of a record; undefined where it has but one. */
+/** The delimiter between the first two cells of a record; undefined for a single cell. */
 function delimiterIn({ bytes, starts, ends, cells }: CsvRecord): string | undefined {
   if (cells < 2) return undefined;
   return /[,;\t|]/.exec(String.fromCharCode(...bytes.subarray(ends[0], starts[1])))?.[0];
@@ -150,7 +150,7 @@ async function firstRows(file: SourceFile, { connection }: DuckDb): Promise<Samp
   return [names, ...read.getRows().map((row) => row.map(cellOf))];
 }
 
-/** Names of the index in what pandas says of a frame; an index of positions has none. */
+/** Names of the index in the pandas metadata of a frame; an index of positions has none. */
 function indexIn(metadata: string): readonly string[] {
   try {
     const { index_columns: index } = JSON.parse(metadata) as { readonly index_columns?: unknown };
@@ -160,7 +160,7 @@ function indexIn(metadata: string): readonly string[] {
   }
 }
 
-/** Bytes of what pandas says of its columns: a thousand of them. */
+/** Maximum size in bytes of the pandas metadata: about a thousand columns. */
 const PANDAS_BYTES_MAX = 1 << 20;
 
 /** Columns that pandas says were the index of the frame; none where it did not write the file. */
@@ -190,7 +190,7 @@ export async function sampleContent(
   return { names: samples.map(({ name }) => name), samples };
 }
 
-const isOfMarket = (name: string) => (tableCalled(name.replace(/\.(csv|xlsx)$/i, '')) ?? 'market') === 'market';
+const isOfMarket = (name: string) => (tableNamed(name.replace(/\.(csv|xlsx)$/i, '')) ?? 'market') === 'market';
 
 async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {
   const samples: Sample[] = [];

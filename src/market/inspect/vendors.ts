@@ -2,24 +2,24 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Question } from './question.js';
 
-/** A vendor's table as its columns tell it. */
+/** A vendor's table, recognised by its columns. */
 export interface Vendor {
   readonly name: string;
   /** Columns that together no other vendor has, in lower case. */
   readonly columns: readonly string[];
   /** How the file is called, where its columns alone do not say enough. */
   readonly file?: RegExp;
-  /** What is not found by the names of the columns. */
+  /** The part of the mapping that column headings do not imply. */
   readonly mapping: Partial<Mapping>;
   /** Price basis of its closes; null where the vendor has several. */
   readonly adjustment: MarketData['adjustment'] | null;
-  /** What only the user can know. */
+  /** Questions that only the user can answer. */
   readonly questions: readonly Question[];
 }
 
 const STOOQ: Question = {
   field: 'adjustment',
-  question: 'Stooq adjusts closes for splits and, unless told otherwise, for dividends: is the adjustment total?',
+  question: 'Stooq adjusts closes for splits and, by default, for dividends: is the adjustment total?',
   taken: 'splits',
   others: ['total', 'none'],
   required: false,
@@ -34,10 +34,12 @@ const YFINANCE: Question = {
   required: false,
 };
 
-/** What stands beside the prices of Yahoo Finance. */
+/** Columns of Yahoo Finance other than prices. */
 const YAHOO_BESIDE = ['Dividends', 'Stock Splits', 'Capital Gains', 'Repaired?'];
 
-/** That splits and dividends do not come with the closes. @param factors columns of the vendor that tell them */
+/**
+ * The question about closes that come without splits and dividends. @param factors columns of the vendor that hold them
+ */
 const asTraded = (factors: string): Question => ({
   field: 'adjustment',
   question: `CRSP writes closes as traded, and ${factors} are not taken for splits and dividends: give those as the table corporate_actions, or every split counts as a loss.`,
@@ -153,7 +155,7 @@ export const VENDORS: readonly Vendor[] = [
     questions: [
       {
         field: 'columns',
-        question: 'SHROUT counts thousands of shares: it is read as a datapoint of its own, not as SHARES_OUTSTANDING.',
+        question: 'SHROUT counts thousands of shares: it is read as a custom datapoint, not as SHARES_OUTSTANDING.',
         taken: null,
         others: [],
         required: false,
@@ -169,7 +171,7 @@ export const VENDORS: readonly Vendor[] = [
     questions: [
       {
         field: 'columns',
-        question: 'ShrOut counts thousands of shares: it is read as a datapoint of its own, not as SHARES_OUTSTANDING.',
+        question: 'ShrOut counts thousands of shares: it is read as a custom datapoint, not as SHARES_OUTSTANDING.',
         taken: null,
         others: [],
         required: false,

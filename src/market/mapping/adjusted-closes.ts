@@ -8,10 +8,7 @@ import type { DividendError } from '../content/dividend-errors.js';
 import { withoutEmptyLines, type Panels } from '../panels/panels.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
-/**
- * What is tried as a vendor's rounding: once, again with every dividend, and of closes that the adjusted ones were not
- * made of.
- */
+/** Rounding rules of vendors to try: once, again after every dividend, and from unrounded closes. */
 const ROUNDINGS = [
   ...[1, 2, 4, 8].map((times) => ({ relative: times * SINGLE_PRECISION, units: 0 })),
   { relative: SINGLE_PRECISION, units: 1 },
@@ -23,7 +20,7 @@ const SPLIT_CASH_MAX = 0.05;
 /** Largest dividend that is none, as a fraction of the price: what adjusted closes are compared to. */
 const NO_DIVIDEND = 1e-6;
 
-/** Share of the price before from which a dividend is a doubt: as the move of a price without an action. */
+/** Share of the previous price from which a dividend is suspect, as is a price move without an action. */
 const LARGE_DIVIDEND = 0.5;
 
 /** Coarsest unit that a dividend is rounded to where prices have more decimals: the cent. */
@@ -163,8 +160,8 @@ interface Step extends Plateau {
 }
 
 /**
- * Plateaus with their splits. On both sides of a split without cash the multiple is one, but for the ratio: what either
- * side says of it counts for both.
+ * Plateaus with their splits. On both sides of a split without cash the multiple is the same, except for the ratio:
+ * evidence from either side counts for both.
  */
 function stepsOf(plateaus: readonly Plateau[], adjustment: MarketData['adjustment']): Step[] {
   const steps = plateaus.map((plateau, i) => {
@@ -261,7 +258,7 @@ function plateausWithin(
   return plateaus;
 }
 
-/** The simplest ratio of a split that a rise holds, alone or else with little cash beside it; 1 where there is none. */
+/** The simplest split ratio consistent with a rise, by itself or with little cash; 1 where there is none. */
 function splitIn({ low, high }: Range): number {
   if (high > 1 && low < SPLIT_RATIO_MIN) return 1;
   const alone = SPLIT_RATIOS.find((ratio) => ratio >= low && ratio <= high);
@@ -275,7 +272,7 @@ const quotient = (above: Range, below: Range): Range => ({ low: above.low / belo
 
 const scaled = ({ low, high }: Range, by: number): Range => ({ low: low * by, high: high * by });
 
-/** What two ranges that touch have in common, a single number where rounding parts them. */
+/** The intersection of two adjacent ranges, a single number where rounding separates them. */
 function common(one: Range, other: Range): Range {
   const low = Math.max(one.low, other.low);
   return { low, high: Math.max(low, Math.min(one.high, other.high)) };

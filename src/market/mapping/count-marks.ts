@@ -17,22 +17,22 @@ interface CountMarks {
 }
 
 /**
- * Tells counts of shares whose decimals would all be three, as 58,490 beside 14,82: their comma is one between thousands
- * as like as not. Undefined where the mapping says it, or has a decimal point.
+ * Warns of share counts with exactly three decimals, such as 58,490 next to 14,82: their comma may separate thousands.
+ * Undefined where the mapping states the mark, or has a decimal point.
  */
 export function createCountMarks({ decimal, thousands }: Mapping, problems: Problems): CountMarks | undefined {
   if (decimal !== ',' || thousands === ',') return undefined;
   /** By field; null where another number of it has decimals. */
-  const doubted = new Map<string, Problem | null>();
+  const suspects = new Map<string, Problem | null>();
 
   function see(field: string, cell: Cell | undefined, { file, row }: Place): void {
-    if (typeof cell !== 'string' || !COUNTS.has(field) || doubted.get(field) === null || !cell.includes(',')) return;
-    if (!isGroupedCount(cell, ',')) doubted.set(field, null);
-    else if (!doubted.has(field) && commaNumberIn(cell) !== undefined)
-      doubted.set(field, {
+    if (typeof cell !== 'string' || !COUNTS.has(field) || suspects.get(field) === null || !cell.includes(',')) return;
+    if (!isGroupedCount(cell, ',')) suspects.set(field, null);
+    else if (!suspects.has(field) && commaNumberIn(cell) !== undefined)
+      suspects.set(field, {
         code: 'NOT_A_NUMBER',
         path: cellPath(file.label, row, field),
-        message: `${field} is ${quoted(cell)}, read as ${commaNumberIn(cell)}: shares have no fractions. Where its comma is between thousands, thousands "," of the mapping says so.`,
+        message: `${field} is ${quoted(cell)}, read as ${commaNumberIn(cell)}: shares have no fractions. If its comma separates thousands, set thousands "," in the mapping.`,
         value: cell,
       });
   }
@@ -40,7 +40,7 @@ export function createCountMarks({ decimal, thousands }: Mapping, problems: Prob
   return {
     see,
     report() {
-      for (const problem of doubted.values()) if (problem !== null) problems.warning(problem);
+      for (const problem of suspects.values()) if (problem !== null) problems.warning(problem);
     },
   };
 }

@@ -31,7 +31,7 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly digits: rea
   D: { part: 'day', digits: [1, 2] },
 };
 
-/** Longest text that can be a day with its time: what is longer is none. */
+/** Maximum length of a text with a day and its time. */
 const TEXT_MAX = 80;
 
 /** Formats that may be proposed, the most usual first; where two fit, only the data can say which it is. */
@@ -132,7 +132,7 @@ function dayOfParts({
   return parseDay(formatDay(found)) === found && isOn(found, { year, month, day }) ? found : undefined;
 }
 
-/** Whether a day is the date it was made of: a 30 February is another one. */
+/** True when a day is the date it was built from: 30 February becomes another date. */
 function isOn(found: Day, { year, month, day }: { year: number; month: number; day: number }): boolean {
   return formatDay(found) === `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`;
 }

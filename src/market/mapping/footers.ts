@@ -6,17 +6,17 @@ import { textIn, type Cell, type Heading } from '../formats/cells.js';
 /** Rows below the last bar of a table that may be a footer: a source, a note, totals. */
 const FOOTER_ROWS_MAX = 10;
 
-/** Texts of a footer that are told. */
-const TOLD_MAX = 3;
+/** Maximum number of footer texts in a finding. */
+const QUOTED_MAX = 3;
 
 /** How a day begins that is written with the names of days and months, or with digits. */
 const LIKE_A_DAY =
   /^(?:\d|(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*[,.]?\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[.,]?\s*\d)/i;
 
-/** Whether a text where a day is expected may be one of a footer. */
+/** True when a text in the column of days may belong to a footer. */
 export const isFooterText = (text: string): boolean => !LIKE_A_DAY.test(text);
 
-/** Whether a text that stands alone in its row is one of a footer: words, not the beginning of a row that was cut. */
+/** True when a text that fills its row by itself belongs to a footer: words, not the beginning of a truncated row. */
 const isSentence = (text: string): boolean => isFooterText(text) && /[\s:]/.test(text);
 
 interface Held {
@@ -30,7 +30,7 @@ interface Held {
  * @param rowsOn rows that report to the problems they are given
  */
 export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems: Problems): MarketRows {
-  /** Problems of a row as long as it is not known what the row is; null where they are reported at once. */
+  /** Problems of a row whose kind is not yet known; null where they are reported at once. */
   let caught: Held[] | null = null;
   const report = ({ problem, times }: Held) => problems.error(problem, times);
   const rows = rowsOn({
@@ -60,7 +60,7 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
     }
   }
 
-  /** What was taken for a footer is none: another row with a bar or with another fault comes below. */
+  /** Reports the held rows as data: a later row has a bar or another fault, so they are not a footer. */
   function refuseFooter(): void {
     for (const { held } of footer) held.forEach(report);
     footer = [];
@@ -82,19 +82,19 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
   function endTable(): void {
     if (footer.length > 0 && table !== undefined) {
       const texts = footer.flatMap((row) => row.texts);
-      const told = texts.slice(0, TOLD_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
+      const quoted = texts.slice(0, QUOTED_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
       const which = footer.length === 1 ? 'The last row holds' : `The last ${footer.length} rows hold`;
       problems.warning({
         code: 'BAD_DATE',
         path: footer[0]!.held[0]?.problem.path ?? cellPath(table.label, 0, ''),
-        message: `${which} no day${told.length === 0 ? '' : `, but ${told.join(', ')}`}: left out as a footer.`,
+        message: `${which} no day${quoted.length === 0 ? '' : `, but ${quoted.join(', ')}`}: ignored as a footer.`,
       });
       left += footer.reduce((sum, { counted }) => sum + counted, 0);
     }
     [footer, current, hasBars] = [[], null, false];
   }
 
-  /** Whether a text is the number of rows above it, as EOD Historical Data ends its files. */
+  /** True when a text is the number of rows above it, as at the end of files of EOD Historical Data. */
   const isCount = (text: string) => text === String(rows.rows - 1 - before);
 
   function beginFile(...given: [string, readonly string[], string?, Heading?]): MarketFile | undefined {
@@ -109,7 +109,7 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
     keys = [];
     current = null;
     if (day === undefined) {
-      if (held.length > 0) settle(held, footerText(held), 1); // of a row without one it is told what is wrong
+      if (held.length > 0) settle(held, footerText(held), 1); // a row without such a text reports its problems
       return;
     }
     if (footer.length > 0) refuseFooter();
@@ -163,7 +163,7 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
   };
 }
 
-/** What stands where the day of a row is expected; undefined where that is no footer. */
+/** The text in the column of days; undefined where it does not belong to a footer. */
 function footerText(held: readonly Held[]): string | undefined {
   const found = held.find(({ problem }) => problem.code === 'BAD_DATE')?.problem;
   if (found === undefined) return undefined;

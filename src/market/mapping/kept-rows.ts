@@ -4,7 +4,8 @@ import type { MarketContent } from '../content/market-content.js';
 import type { RowsByTable } from '../tables/table-kinds.js';
 
 /**
- * What was read with the rows of the market that are kept: several of a mapping may be of one name and day.
+ * The content with only the rows of the market that the mapping keeps: it may keep one of several rows of a security
+ * and date.
  * @cost one pass over the cells, where rows may have been joined or left out
  */
 export function withKeptRows<T extends { readonly content: MarketContent; readonly rows: RowsByTable }>(

@@ -13,9 +13,7 @@ export function positionOf(columns: readonly string[], name: string): number {
   return exact >= 0 ? exact : columns.findIndex((column) => same(column, name));
 }
 
-/**
- * Datapoint under which adjusted closes are carried until dividends are derived from them: no column can be called so.
- */
+/** Datapoint that carries adjusted closes until dividends are derived from them: not a valid column name. */
 export const ADJUSTED_CLOSE = '\u0000adjusted close';
 
 /**
@@ -29,7 +27,7 @@ export function mappedColumns(
   problems: Problems,
 ): string[] | undefined {
   const isNamedByTable = isNamedWhole(mapping);
-  const names = renamed(mapping, written);
+  const names = renameColumns(mapping, written);
   const needed = REQUIRED_COLUMNS.market.filter((name) => name !== 'identifier' || !isNamedByTable);
   const before = problems.errors;
   for (const [name, from] of Object.entries(mapping.columns)) {
@@ -59,8 +57,8 @@ interface UnfoundColumn {
 }
 
 /**
- * Whether a column that a mapping names and a file lacks is a mistake: it is needed, another would stand in for it under
- * its own name, or one is called nearly so. Otherwise it is a column that other files have.
+ * True when the absence of a mapped column in a file is a mistake: it is required, a column with its target name would
+ * replace it, or one has a similar name. Otherwise other files have the column.
  */
 function isMissed({ name, from, written, names, needed }: UnfoundColumn): boolean {
   const column = columnName('market', name);
@@ -110,7 +108,7 @@ function columnsText(written: readonly string[]): string {
  * The columns under the names a mapping gives them; '' for those that are left out: ignored ones, nameless ones, and a
  * name that is taken.
  */
-export function renamed(mapping: Mapping, written: readonly string[]): string[] {
+export function renameColumns(mapping: Mapping, written: readonly string[]): string[] {
   const names = written.map(() => '');
   for (const [name, from] of Object.entries(mapping.columns)) {
     const at = positionOf(written, from);

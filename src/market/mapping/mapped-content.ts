@@ -40,7 +40,7 @@ export function marketRowsOn(
 }
 
 /**
- * Panels and tables as one content, with the actions that adjusted closes tell.
+ * Panels and tables as one content, with the actions that adjusted closes imply.
  * @returns undefined, with a finding, when the tables contradict the panels.
  */
 export function completeContent(

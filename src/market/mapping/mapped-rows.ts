@@ -87,7 +87,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
       problems.error({
         code: 'MISSING_COLUMN',
         path: label,
-        message: `The mapping does not say what the numbers of ${JSON.stringify(table.slice(0, 80))} are: fields does not name it.`,
+        message: `The mapping does not state the field of the numbers of ${JSON.stringify(table.slice(0, 80))}: fields does not name the table.`,
       });
       return undefined;
     }
@@ -144,7 +144,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     }
   }
 
-  /** The day that stands beside a number; undefined where both are empty, or with a finding. */
+  /** The day next to a number; undefined where both are empty, or with a finding. */
   function dayBeside({ days, file }: OpenedColumns, i: number, cells: readonly (Cell | undefined)[]): Day | undefined {
     const at = days![i]!; // of a table with several
     if (textIn(cells[i]) === null && typeof readDay(cells[at]) !== 'number') return undefined;
@@ -267,14 +267,14 @@ const mappedFile = (mapping: Mapping, file: MarketFile, names: readonly string[]
   ...columnsCalled(mapping, names),
 });
 
-/** What of the columns of a file follows from the names they are carried by. */
+/** Properties of the columns of a file that follow from their mapped names. */
 const columnsCalled = (mapping: Mapping, names: readonly string[]) => ({
   names,
   isPrice: names.map((name) => PRICES.has(name)),
   readers: names.map((name) => numberReader(mapping, name)),
 });
 
-/** Whether a row below the names holds no numbers: the name of an index, or terms as CURRENCY. */
+/** True when a row below the header holds no numbers: the name of an index, or attributes such as CURRENCY. */
 function isAboveDays({ date, file, columns }: OpenedColumns, cells: readonly (Cell | undefined)[]): boolean {
   const { readers } = file as MappedFile; // opened so
   const isTerms = WORD.test(textIn(cells[date]) ?? '');
@@ -283,7 +283,7 @@ function isAboveDays({ date, file, columns }: OpenedColumns, cells: readonly (Ce
   );
 }
 
-/** What the numbers of a wide table are: null where its columns say it, undefined where nothing does. */
+/** The field of the numbers of a wide table: null where its columns state it, undefined where nothing does. */
 function fieldOfTable(mapping: Mapping, table: string): string | null | undefined {
   if (Object.keys(mapping.fields).length > 0) return isMarketTable(mapping, table) ? mapping.fields[table]! : undefined;
   return mapping.field;
@@ -294,5 +294,5 @@ const withoutField = (label: string): Problem => ({
   code: 'MISSING_COLUMN',
   path: label,
   message:
-    'Nothing says what the numbers of the table are: the mapping has no field (CLOSE, for example), and the first row below the header holds a day where a second header row would name them.',
+    'The field of the numbers of the table is not stated: the mapping has no field (CLOSE, for example), and the first row below the header contains a day instead of a second header row with field names.',
 });

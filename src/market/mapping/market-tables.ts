@@ -2,7 +2,7 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import { textIn, type Heading } from '../formats/cells.js';
 
 /**
- * Whether a file, sheet or table that is called like no dataset is one of the mapped market.
+ * True when a file, sheet or table that is not named as a dataset belongs to the mapped market.
  * @param name without folders
  */
 export function isMarketTable({ fields, identifier_from: from, ignore }: Mapping, name: string): boolean {
@@ -18,7 +18,7 @@ export function identifierOfFile(pattern: string, name: string): string | undefi
   return isLike ? name.slice(before.length, name.length - after.length) : undefined;
 }
 
-/** Whether all rows of a table are of one name, which its own name or its heading says. */
+/** True when all rows of a table belong to one security, which its name or its heading states. */
 export const isNamedWhole = ({ identifier_from: from }: Mapping): boolean => /^(file|heading):/.test(from ?? '');
 
 /** The identifier of a table whose name or heading says it; undefined where neither does. */
@@ -27,7 +27,7 @@ export function identifierOfTable(from: string, name: string, heading: Heading):
   return valueBeside(from.slice('heading:'.length), heading);
 }
 
-/** What stands beside a label above the prices: `Security | AAPL US Equity`. */
+/** The value next to a label above the prices: `Security | AAPL US Equity`. */
 export function valueBeside(label: string, heading: Heading): string | undefined {
   for (const row of heading) {
     const at = row.findIndex((text) => labelText(text) === labelText(label));
@@ -39,7 +39,7 @@ export function valueBeside(label: string, heading: Heading): string | undefined
 
 const labelText = (text: string) => text.trim().replace(/:$/, '').toLowerCase();
 
-/** Whether a market can be read as one without a mapping is, once its columns have their names. */
+/** True when a market, once its columns are renamed, can be read as one without a mapping. */
 export function hasPlainRows({ layout, identifier_from: from, ...mapping }: Mapping): boolean {
   return (
     layout === 'long' &&

@@ -5,7 +5,7 @@ import type { Problems } from '../tables/problems.js';
 import type { Heading } from '../formats/cells.js';
 import { identifierOfTable, isNamedWhole } from './market-tables.js';
 
-/** Identifier of a table whose own name or heading says it; undefined, with a finding, where none can be had. */
+/** Identifier of a table whose name or heading states it; undefined, with a finding, where neither does. */
 export type TableNames = (label: string, table: string, heading: Heading) => string | undefined;
 
 /** Two tables of one identifier are refused, or reported where the mapping says what becomes of duplicates. */

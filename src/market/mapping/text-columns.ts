@@ -3,7 +3,7 @@ import type { MarketFile } from '../content/market-rows.js';
 import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../tables/problems.js';
 import { notANumber } from '../formats/cells.js';
 
-/** What was wrong with the numbers of a column of which no number was seen yet. */
+/** Problems of a numeric column in which no number has been found yet. */
 interface Wordy {
   readonly first: Problem[];
   count: number;
@@ -20,9 +20,9 @@ export interface TextColumns {
   /** By the name of the datapoint: those that hold a number. */
   readonly numbered: Set<string>;
   add(name: string, text: string, place: Place): void;
-  /** Whether a column held a text. */
+  /** True when a column contained a text. */
   has(name: string): boolean;
-  /** Texts beside numbers are errors, a column of texts alone is left out with a warning. */
+  /** Reports texts among numbers as errors; a column with texts only is excluded with a warning. */
   report(): void;
 }
 

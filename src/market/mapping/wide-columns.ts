@@ -10,17 +10,17 @@ export interface WideColumn {
 }
 
 /**
- * The columns of a wide table: where the day stands, and what each other column holds; undefined for one that is not
- * read.
+ * The columns of a wide table: the position of the day, and the content of each other column; undefined for a column
+ * that is not read.
  */
 export interface WideColumns {
   readonly date: number;
-  /** Where the day of each column stands, in a table with a column of days beside that of each name. */
+  /** Position of the day of each column, in a table with a column of days next to that of each security. */
   readonly days?: readonly number[];
   readonly columns: readonly (WideColumn | undefined)[];
 }
 
-/** Names of an index column that pandas writes without one. */
+/** Headings that pandas writes for an index without a name. */
 const NAMELESS_INDEX = /^(__index_level_0__|Unnamed: 0)?$/;
 
 /** A column of two levels as Parquet files of pandas name it: ('Close', 'AAPL'). */
@@ -51,7 +51,7 @@ export function columnsOfField(mapping: Mapping, field: string, written: readonl
 const daysAmong = ({ columns }: Mapping, written: readonly string[]): readonly boolean[] =>
   written.map((name) => name.trim().toLowerCase() === (columns['date'] ?? 'date').trim().toLowerCase());
 
-/** Where the day of each column stands: beside it on the left, where several columns hold days. */
+/** Position of the day of each column: the next column of days on its left, where several columns hold days. */
 function daysOf(date: number, isDay: readonly boolean[]): Pick<WideColumns, 'date' | 'days'> {
   if (isDay.filter(Boolean).length < 2) return { date };
   let last = date;
@@ -124,7 +124,7 @@ function column(mapping: Mapping, [field, identifier]: readonly [string, string]
   return { identifier: identifier.trim(), field: fieldOf(mapping, field) };
 }
 
-/** Whether the first of two levels are fields: more of them are known as such. */
+/** True when the first of two levels are fields: more of them are known as fields. */
 function areFields(mapping: Mapping, first: readonly string[], second: readonly string[]): boolean {
   const known = (names: readonly string[]) => names.filter((name) => isField(mapping, name)).length;
   const [a, b] = [known(first), known(second)];

@@ -3,7 +3,7 @@ import { isKnownColumn } from '../tables/table-kinds.js';
 import { numberIn, type Cell } from '../formats/cells.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
-/** What is written between thousands; an apostrophe and a space are several characters. */
+/** Marks between thousands; an apostrophe and a space each have several characters. */
 const THOUSANDS = { ',': ',', '.': '.', "'": "'\u2019", ' ': ' \u00a0\u2009\u202f' } as const;
 
 type Thousands = keyof typeof THOUSANDS;
@@ -35,7 +35,7 @@ const LENGTH_MAX = 60;
 
 const EXPONENTS: Readonly<Record<string, string>> = { K: 'e3', M: 'e6', B: 'e9', T: 'e12' };
 
-/** What numbers count shares: they have no fraction. */
+/** Fields that count shares and have no fraction. */
 export const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
 type ReadNumber = (cell: Cell | undefined) => number | undefined;
@@ -55,7 +55,7 @@ export function thousandsIn(cell: unknown): Exclude<Thousands, '.'> | undefined 
   return ([',', "'", ' '] as const).find((mark) => GROUPED[mark].number.test(text));
 }
 
-/** The number in a cell that may have a mark between its thousands, beside a decimal point: as `numberIn`. */
+/** The number in a cell that may have the given thousands mark and a decimal point: as `numberIn`. */
 const thousandsNumberIn =
   (mark: Thousands): ReadNumber =>
   (cell) => {
@@ -63,7 +63,7 @@ const thousandsNumberIn =
     return numberIn(typeof cell === 'string' && number.test(cell.trim()) ? cell.trim().replaceAll(marks, '') : cell);
   };
 
-/** The number in a cell that may have any mark between its thousands, beside a decimal point: as `numberIn`. */
+/** The number in a cell that may have any thousands mark and a decimal point: as `numberIn`. */
 export const anyThousandsNumberIn = (cell: Cell | undefined): number | undefined =>
   thousandsNumberIn(thousandsIn(cell) ?? ',')(cell);
 
@@ -77,7 +77,7 @@ const countIn =
     return numberIn(text.replaceAll(mark, ''));
   };
 
-/** Whether a text is a whole number whose thousands have a mark between them, as it is of decimals elsewhere: 58,490. */
+/** True when a text is a whole number whose thousands have a mark that separates decimals elsewhere: 58,490. */
 export const isGroupedCount = (cell: Cell | undefined, mark: ',' | '.'): cell is string =>
   typeof cell === 'string' && WHOLE[mark].test(cell.trim());
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { compareText } from '#domain/refusals/findings.js';
 import type { Panels } from './panels.js';
 
-/** Days that are hashed together: what is appended to a store changes the last block alone. */
+/** Number of days that are hashed together: an append to a store changes only the last block. */
 export const BLOCK_DAYS = 64;
 
 export const DIGEST_BYTES = 32;

@@ -70,8 +70,8 @@ export function noPanels(fields: readonly string[]): Panels {
 }
 
 /**
- * The same panels without the days and the identifiers that have no value in any field, so that equal values
- * have equal axes however many empty rows the files hold.
+ * Removes the days and identifiers without a value in any field, so that equal values have equal axes however many
+ * empty rows the files hold.
  * @cost one pass over the cells; nothing is copied when every day and identifier has a value.
  */
 export function withoutEmptyLines(panels: Panels): Panels {

@@ -9,10 +9,10 @@ export type HandOver =
       readonly days: number;
       readonly assets: number;
       readonly fields: readonly string[];
-      /** Of each panel the file that it lies in, where all of them are paged: no days follow. */
+      /** The file of each panel, where all of them are paged: no days follow. */
       readonly files?: readonly PagedFile[];
     }
-  /** Days of all panels lie in a file, field after field. */
+  /** A file holds the days of all panels, field after field. */
   | {
       readonly kind: 'days';
       readonly file: string;
@@ -20,14 +20,14 @@ export type HandOver =
       readonly from: number;
       readonly to: number;
     }
-  /** All days have come; the rest lies in a file. */
+  /** All days are written; a file holds the rest. */
   | {
       readonly kind: 'rest';
       readonly file: string;
       readonly dates: Extent;
       readonly tables: Extent;
       readonly actionPlaces: Extent;
-      /** Of panels in files of their own, what is not in these: the bytes before and behind, panel after panel. */
+      /** The bytes before and after the files of panels with separate files, panel after panel. */
       readonly edges: Extent;
     };
 
@@ -36,13 +36,13 @@ export interface Extent {
   readonly bytes: number;
 }
 
-/** The parts of a handle that lie in shared memory. */
+/** The parts of a handle that are in shared memory. */
 export type SharedMarket = Pick<MarketHandle, 'dates' | 'fields' | 'tables' | 'actionPlaces' | 'taken'>;
 
 /** Codes of the system for a disk, or a share of it, that is full. */
 const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 
-/** Whether a write failed because the disk, or a quota of it, is full. */
+/** True when a write failed because the disk or its quota is full. */
 export const isFull = (error: unknown): boolean =>
   error instanceof Error && FULL.has((error as NodeJS.ErrnoException).code ?? '');
 
@@ -97,7 +97,7 @@ export function daysOf(panels: readonly Float64Array[], assets: number, from: nu
   });
 }
 
-/** What of a panel's memory lies before and behind its file. @param bytes of the panel */
+/** The memory of a panel before and after its file. @param bytes of the panel */
 export function edgesOf(memory: ArrayBufferLike, file: PagedFile, bytes: number): Uint8Array[] {
   const end = file.before + file.bytes;
   return [new Uint8Array(memory, 0, file.before), new Uint8Array(memory, end, bytes - end)];

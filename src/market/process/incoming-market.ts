@@ -41,7 +41,7 @@ interface Field {
   readonly values: SharedArrayBuffer;
   /** The file that the other process fills, where its panels are paged. */
   readonly file: PagedFile | undefined;
-  /** Whether the memory lies on that file, and need not be read. */
+  /** True when the memory maps that file, which then need not be read. */
   readonly isOpened: boolean;
 }
 
@@ -58,7 +58,7 @@ export function createIncomingMarket(): IncomingMarket {
   let whole: Promise<SharedMarket> | undefined;
   let isStopped = false;
 
-  function opened(path: string): Promise<FileHandle> {
+  function openFile(path: string): Promise<FileHandle> {
     const known = files.get(path);
     if (known !== undefined) return known;
     const opening = open(path, 'r');
@@ -67,7 +67,7 @@ export function createIncomingMarket(): IncomingMarket {
   }
 
   async function read(path: string, offset: number, pieces: readonly Uint8Array[]): Promise<void> {
-    const file = await opened(path);
+    const file = await openFile(path);
     await transferAll(pieces, offset, async (some, at) => {
       if (isStopped) throw new Error('the transfer of the market was stopped');
       return (await file.readv(some, at)).bytesRead;
@@ -104,7 +104,7 @@ export function createIncomingMarket(): IncomingMarket {
     queues[queue].catch(() => {}); // thrown with the rest
   }
 
-  /** Panels in files of their own: their edges, and all of those that could not be opened. */
+  /** Reads panels with separate files: their edges, and the complete panels that could not be opened. */
   async function readPaged({ days, assets, fields }: Shape, path: string, edges: Extent): Promise<void> {
     const bytes = days * assets * Float64Array.BYTES_PER_ELEMENT;
     const paged = fields.flatMap(({ file, ...field }) => (file === undefined ? [] : [{ ...field, file }]));
@@ -140,7 +140,7 @@ export function createIncomingMarket(): IncomingMarket {
       else if (step.kind === 'days') takeDays(step);
       else {
         whole = takeRest(step);
-        whole.catch(() => {}); // reported to whoever asks for it
+        whole.catch(() => {}); // reported to the caller that awaits it
       }
     },
     market: () => whole,

@@ -45,7 +45,7 @@ function waitForTask(): void {
         await report({ kind: 'free' });
       },
       async (error: unknown) => {
-        await report(ended(error));
+        await report(endReport(error));
         process.disconnect();
       },
     );
@@ -55,7 +55,7 @@ function waitForTask(): void {
 // Nobody is left to report to.
 process.once('disconnect', () => process.exit(0));
 
-function ended(error: unknown): MarketTaskReport {
+function endReport(error: unknown): MarketTaskReport {
   if (error instanceof Refusal) return { kind: 'refusal', error: error.toDetail() };
   if (error instanceof WriteFault) return { kind: 'unwritten', message: error.message, isFull: isFull(error.cause) };
   if (isFull(error)) return { kind: 'unwritten', message: reasonOf(error), isFull: true };
@@ -114,7 +114,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
       : outgoing?.finish(content).catch((cause: unknown) => {
           throw new WriteFault(`The data could not be handed over: ${reasonOf(cause)}`, { cause });
         });
-  // A part of a market would be doubted for what the whole of it holds.
+  // A part of a market would give warnings about data that is in the whole of it.
   const isWhole = !('isPart' in request.input && request.input.isPart === true);
   const calendars = { codes: request.options.calendars, open: openCalendars };
   const check = async () => {
@@ -124,7 +124,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     const digested = await digestContent(content, { made: await growing.made() }); // The last blocks were hashed meanwhile.
     return { ...digested, warnings, readWarnings };
   };
-  // What is left to hand over is written by the threads of the file system meanwhile.
+  // The threads of the file system write the remaining hand-over in the meantime.
   const [, files, { hash, digests, warnings, readWarnings }] = await Promise.all([handOver(), made.files(), check()]);
   const summary = {
     contentHash: hash,
@@ -163,7 +163,7 @@ async function perform(
   problems: Problems,
   follower: DayFollower,
 ): Promise<Made | undefined> {
-  // What reading files does not need is loaded by who needs it: the first load waits for this process to start.
+  // Modules that reading files does not need are loaded on demand: the first load waits for this process to start.
   const written = (folder: string, content: MarketContent) => async () =>
     (await import('../content/write-market.js'))
       .writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing'))
@@ -207,7 +207,7 @@ async function perform(
   }
 }
 
-/** What was read, on its terms. */
+/** The result of a read, with its terms. */
 function madeOf(read: SourceRead, { mapping, adjustment }: MarketTerms = PLAIN_TERMS): Omit<Made, 'files'> {
   return { ...withKeptRows(read, mapping), adjustment };
 }

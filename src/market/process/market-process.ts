@@ -227,8 +227,8 @@ function converse(
 }
 
 /**
- * Memory-backed where the platform has that, for what is written there is read back at once and removed; then where
- * temporary files are, and last where paged memory goes: what does not fit into memory is handed over there.
+ * Folders for the hand-over: first memory-backed where the platform has one, because its files are read back at once
+ * and removed; then temporary files, and last the folder of paged memory for data that does not fit into memory.
  */
 function sharedFolders(): readonly string[] {
   const { folder } = memoryLimit();

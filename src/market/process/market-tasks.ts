@@ -19,8 +19,8 @@ import type { HandOver } from '../panels/shared-market.js';
 import type { SyntheticSpec } from '../synthetic/spec.js';
 
 /**
- * Work on whole stores that is done in a process of its own: readers run native code and hold whole files, and a crash,
- * a runaway or a cancellation must cost one piece of work and not the service. All that crosses the border is here.
+ * Work on whole stores in a separate process: readers run native code and hold whole files, and a crash, a runaway or a
+ * cancellation must cost one piece of work and not the service. This interface is the complete boundary.
  */
 export interface MarketTasks {
   /** Reads the files of a store. */
@@ -63,7 +63,7 @@ export interface TaskOptions {
   readonly memory: MemoryLimit;
 }
 
-/** What is known of a content besides its values. */
+/** Facts about a content in addition to its values. */
 export interface ContentSummary {
   readonly contentHash: string;
   readonly identifiers: number;
@@ -82,16 +82,16 @@ export interface ContentSummary {
   readonly derived?: DerivedActions | null;
   /** Precision of each derived dividend. */
   readonly dividendErrors?: readonly DividendError[];
-  /** Doubts about the content; at most 201. */
+  /** Warnings about the content; at most 201. */
   readonly warnings: readonly Finding[];
-  /** Those of the reading alone, which no look at the content finds again. */
+  /** Warnings of the reading only, which a check of the content does not find again. */
   readonly readWarnings?: readonly Finding[];
 }
 
-/** What the process says. */
+/** A report of the process. */
 export type MarketTaskReport =
   | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
-  /** More of the market lies in a shared file; it is not yet known whether it will be accepted. */
+  /** Another part of the market is in a shared file; its acceptance is not yet decided. */
   | HandOver
   | { readonly kind: 'inspected'; readonly inspection: Inspection }
   | { readonly kind: 'done'; readonly summary: ContentSummary; readonly digests: ContentDigests }

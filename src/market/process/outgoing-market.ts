@@ -51,8 +51,9 @@ interface Place {
 }
 
 /**
- * Writes a market to the first of some files that has room, then to the next one when that is full: shared memory is
- * often small in a container. One that is paged goes to the last, which lies on a disk. The files must not exist yet; only their owner can read them.
+ * Writes a market to the first of several files with enough space, then to the next one when that is full: shared
+ * memory is often small in a container. A paged market goes to the last, which is on a disk. The files must not exist
+ * yet; only their owner can read them.
  * @cost 0.4 s/GiB, off the thread
  */
 export function createOutgoingMarket(paths: readonly string[], report: (step: HandOver) => void): OutgoingMarket {

@@ -29,9 +29,7 @@ const LARGE_PAGES = 'glibc.malloc.hugetlb=1';
 /** Time a process has to end after a polite request before it is killed. */
 const KILL_AFTER_MS = 500;
 
-/**
- * Niceness of the processes: whoever asks the service something while a store is read does not wait for the reading.
- */
+/** Niceness of the processes: requests to the service do not wait while a store is read. */
 const NICENESS = 5;
 
 setPriority(NICENESS);
@@ -44,7 +42,7 @@ const [bytesMax, groupFolder] = [Number(process.argv[2] ?? 0), process.argv[3] ?
 
 /** Words of the shell that hold a process to the memory the pool was started with; none where the system cannot. */
 const limitWords = limitedBy(bytesMax);
-/** Control groups of the processes; undefined without one that is delegated. */
+/** Control groups of the processes; undefined where none is delegated. */
 const groups = groupsIn(groupFolder);
 
 /**

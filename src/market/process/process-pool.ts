@@ -48,10 +48,10 @@ interface ProcessPool {
   readonly listeners: Map<number, Listener>;
 }
 
-/** What holds a process to its memory: the first its private memory, the second all of it. */
+/** The mechanism that limits the memory of a process: RLIMIT_DATA its private memory, cgroup all of it. */
 export type ReaderLimit = 'RLIMIT_DATA' | 'cgroup';
 
-/** Memory of each process that the system holds it to. */
+/** The memory limit of each process, enforced by the system. */
 export interface ReaderMemory {
   readonly bytes: number;
   /** Folder of a control group that is delegated to the service. Default: none. */
@@ -137,7 +137,9 @@ function openProcessPool(): ProcessPool {
   return opened;
 }
 
-/** Whether the child keeps the event loop alive: an idle pool does not, and ends with the process that opened it. */
+/**
+ * Sets whether the child keeps the event loop alive: an idle pool does not, and ends with the process that opened it.
+ */
 function setKeepsAlive(child: ChildProcess, keepsAlive: boolean): void {
   if (keepsAlive) {
     child.ref();

@@ -2,8 +2,8 @@ import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
 import type { ServedMarket } from './markets.js';
 
 /**
- * The markets of this process by their identity. A content stays as long as something holds the identity that it was
- * added with: an event on its way, the input of a task, the served market itself. Nothing has to be given back.
+ * The markets of this process by their identity. A content stays as long as something references the identity with
+ * which it was added: a pending event, the input of a task, the served market itself. No release is needed.
  */
 export interface MarketContents {
   add(market: ServedMarket): void;

@@ -7,7 +7,7 @@ import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 export interface MarketLookup {
   /** Column of a name, undefined when the market dataset does not hold it. */
   positionOf(identifier: string): number | undefined;
-  /** Whether any dataset names it. */
+  /** True when any dataset contains the identifier. */
   holds(identifier: string): boolean;
   /** Actions of a name by ex day. */
   actionsOf(identifier: string): readonly CorporateAction[];
@@ -73,7 +73,7 @@ function createLookup(market: MarketData): MarketLookup {
 function byIdentifier<T extends { readonly identifier: string }>(
   items: readonly T[],
 ): ReadonlyMap<string, readonly T[]> {
-  const known = grouped.get(items) as ReadonlyMap<string, readonly T[]> | undefined; // what is kept under a table are its rows
+  const known = grouped.get(items) as ReadonlyMap<string, readonly T[]> | undefined; // the value of a table is its rows
   if (known !== undefined) return known;
   const groups = new Map<string, T[]>();
   for (const item of items) {

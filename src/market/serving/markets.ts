@@ -7,7 +7,7 @@ export interface ServedMarket {
   readonly handle: MarketHandle;
   /** Identity of the market, in events and in the input of tasks. */
   readonly identity: MarketIdentity;
-  /** The same data opened in this thread, for look-ups. */
+  /** The data opened in this thread, for look-ups. */
   readonly market: MarketData;
   readonly loadedAt: string;
   /** Files of its source as they were when all of them was read; a refresh need not read those again. */
@@ -18,7 +18,7 @@ export interface Markets {
   /** The served version, undefined when none is served yet or any more. */
   served(): ServedMarket | undefined;
   /**
-   * The served version, undefined when no store is active: for answers that tell less without one.
+   * The served version, undefined when no store is active: for responses that contain less without a market.
    * @throws Refusal STORE_UNAVAILABLE while the store of before a restart is being read
    */
   current(): ServedMarket | undefined;
@@ -28,8 +28,8 @@ export interface Markets {
    */
   require(): ServedMarket;
   /**
-   * Resolves once the store that was served before a restart has been read again, or could not be: work that was queued
-   * before the restart waits for it, so that it does not fail for want of data that is on its way.
+   * Resolves once the store served before a restart has been read again, or could not be: work queued before the
+   * restart waits for it, so that it does not fail while data is being read.
    */
   settled(): Promise<void>;
 }

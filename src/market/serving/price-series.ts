@@ -164,7 +164,7 @@ export function adjustmentFactors(
   return { price, shares };
 }
 
-/** What happens to a share on each session, by row; an ex day without a row takes effect on the next one. */
+/** The actions on a share in each session, by row; an ex day without a row takes effect on the next one. */
 function effectsBySession(
   { dates, actions, adjustment }: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>,
   adjust: 'splits' | 'total',

@@ -35,7 +35,7 @@ export interface ServedMarkets extends Markets {
    * @throws Refusal NO_DATA_SOURCE when it has been replaced since and nothing else holds it
    */
   handleOf(identity: MarketIdentity): MarketHandle;
-  /** Whether the content of an identity is in this process. */
+  /** True when this process has the content of an identity. */
   holds(identity: MarketIdentity): boolean;
   /** Makes an earlier content one that is found by its identity, for as long as somebody holds it. */
   hold(market: ServedMarket): void;
@@ -136,7 +136,7 @@ function noDataSource(failed: FailedLoad | undefined): Refusal {
   return new Refusal('NO_DATA_SOURCE', failureText(failed), { store_id: datasetId, error });
 }
 
-/** What is wrong with an active store, and what to do. */
+/** The fault of an active store, and how to correct it. */
 export function failureText({ datasetId, error }: FailedLoad): string {
   return `The active data store ${datasetId} could not be read: ${error.message} Fix its source and activate it again, or activate another.`;
 }

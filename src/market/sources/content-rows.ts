@@ -14,18 +14,18 @@ import { createUniverseRows } from '../content/universe-rows.js';
 import { seriesIn } from '../content/whole-content.js';
 
 /**
- * What to do with the rows of one table, null being one that cannot be read; undefined when its columns are not those
- * of the dataset.
+ * Receives the rows of one table, null being one that cannot be read; undefined when its columns are not those of the
+ * dataset.
  */
 export type RowSink = ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
 
-/** What a table is called where it lies, and what stands above its header. */
+/** The name of a table in its source, and the rows above its header. */
 export interface TablePlace {
   readonly name: string;
   readonly heading?: Heading;
 }
 
-/** The rows of all datasets on their way to one content. */
+/** Collects the rows of all datasets into one content. */
 export interface ContentRows {
   /** Begins a table of cells. @param table where it lies */
   beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TablePlace): RowSink;
@@ -43,7 +43,7 @@ export interface ContentRows {
     table?: string,
   ): { readonly file: MarketFile; readonly market: MarketRows } | undefined;
   rowsOf(tableKind: TableKind): number;
-  /** The tables beside the market. */
+  /** The tables other than the market. */
   toTables(): ContentTables;
   /** The content; undefined when anything was wrong. */
   toContent(): CompleteContent | undefined;
@@ -95,7 +95,7 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
   };
 }
 
-/** What to do with the records of a CSV file of a table. */
+/** Receives the records of a CSV file of a table. */
 export function tableRecords(
   rows: TableRows<unknown>,
   label: string,

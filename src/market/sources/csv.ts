@@ -34,7 +34,7 @@ export interface CsvRecord {
 export class CsvFault extends Error {
   override readonly name = 'CsvFault';
   readonly record: number;
-  /** What of a closed set would read it. */
+  /** The accepted texts of a closed set. */
   readonly accepted: readonly string[] | undefined;
   constructor(record: number, message: string, accepted?: readonly string[]) {
     super(message);
@@ -114,7 +114,7 @@ export async function readCsv(
   }
 
   for await (const chunk of asUtf8(chunks, encoding)) {
-    const bytes = rest.length === 0 ? chunk : joined(rest, chunk);
+    const bytes = rest.length === 0 ? chunk : concatenate(rest, chunk);
     const read = readRecords(bytes, false);
     if (read < 0) return;
     if (bytes.length - read > RECORD_BYTES_MAX)
@@ -218,7 +218,7 @@ function delimiterOf(bytes: Uint8Array, from: number, last: boolean): number {
   return DELIMITERS[counts.indexOf(Math.max(...counts))]!.charCodeAt(0);
 }
 
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
+function concatenate(a: Uint8Array, b: Uint8Array): Uint8Array {
   const both = new Uint8Array(a.length + b.length);
   both.set(a);
   both.set(b, a.length);
@@ -250,7 +250,7 @@ export function textCells(record: CsvRecord): Cell[] {
   );
 }
 
-/** What to do with each record of a file; undefined when its columns are not those of a market file. */
+/** Receives each record of a file; undefined when its columns are not those of a market file. */
 export type MarketRecords = (
   label: string,
   columns: readonly string[],
@@ -295,10 +295,10 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
   };
 }
 
-/** What is wrong with a row that has not one cell per column. */
+/** Message for a row whose number of cells differs from the number of columns. */
 export const raggedRow = (cells: number, columns: number) => `The row has ${cells} cells; the header has ${columns}.`;
 
-/** Whether the last `numberOf` that gave NaN read something that is no number, rather than an empty cell. */
+/** True when the last `numberOf` that gave NaN read an invalid number, rather than an empty cell. */
 let isBad = false;
 
 /** Powers of ten that a double holds exactly: a mantissa below 2^53 over one of them is correctly rounded. */

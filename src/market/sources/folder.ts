@@ -35,10 +35,10 @@ const ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile,
 
 /**
  * The files of a store's folder by dataset: `market.parquet`, `market.csv`, `market.jsonl` (the latter two also as
- * `.gz`) or a folder `market/` of files of one of these kinds, in folders of hive partitions or not; likewise the other
- * datasets. Files whose names begin with a dot or an underscore are left out. Files are in the order of their labels.
- * With a mapping and no file of that name, the market are the other files that lie in it: workbooks where there are no
- * others, then with `reference.xlsx` and the like beside them.
+ * `.gz`) or a folder `market/` of files of one of these kinds, with or without hive partitions; likewise the other
+ * datasets. Files whose names begin with a dot or an underscore are ignored. Files are in the order of their labels.
+ * With a mapping and no file of that name, the market consists of the remaining files: workbooks where there are no
+ * others, then together with `reference.xlsx` and similar files.
  */
 export async function folderFiles(
   folder: string,
@@ -131,7 +131,7 @@ function stemOf(name: string): string {
   return name.slice(0, name.length - ending.length);
 }
 
-/** What a folder's files are called, and how those of the market are read. */
+/** The names of a folder's files, and how those of the market are read. */
 export interface FolderTerms {
   /** Names of files or folders of datasets that are called otherwise. */
   readonly tables: Readonly<Partial<Record<TableKind, string>>>;
@@ -139,7 +139,7 @@ export interface FolderTerms {
 }
 
 interface Listing {
-  /** What names the dataset's place: the dataset itself, or the field of `tables` that says where it is. */
+  /** The field that states the dataset's location: the dataset itself, or the field of `tables`. */
   readonly field: string;
   readonly locations: Locations;
   readonly problems: Problems;
@@ -153,7 +153,7 @@ async function mappedFiles(
   listing: Listing,
 ): Promise<SourceFile[]> {
   const isOwn = (name: string) => !/^[._]/.test(name) && formatOf(name) !== undefined && isMarketTable(mapping, name);
-  // A workbook beside tables is a note on them.
+  // A workbook next to tables is a note on them.
   for (const areWorkbooks of [false, true]) {
     const isRead = (name: string) => isOwn(name) && isWorkbook(name) === areWorkbooks;
     const own = names
@@ -194,7 +194,7 @@ async function filesBelow(folder: string, isOwn: (name: string) => boolean): Pro
 
 const filesOfTable = (path: string, table: TableKind, listing: Listing) => filesAt([[path, table]], table, listing);
 
-/** What a file is called in its folder. @param label `market`, or `market/` and its path below the place of the table */
+/** The name of a file in its folder. @param label `market`, or `market/` and its path below the folder of the table */
 export const fileName = (label: string, path: string) =>
   label.includes('/') ? label.slice(label.indexOf('/') + 1) : tableName({ label, path });
 

@@ -80,7 +80,7 @@ export type KnownTables = Readonly<Partial<Record<TableKind, Readonly<Record<str
 export interface Unread {
   /** Files of the market that are new or changed, and all files of the tables of which any is, or has gone. */
   readonly files: TableFiles;
-  /** Whether files of the market that were known have changed or gone: bars of any day may be others then. */
+  /** True when known files of the market have changed or disappeared: bars of any day may differ. */
   readonly isMarketChanged: boolean;
   /** Files that are as they were. */
   readonly unchanged: readonly KnownFile[];

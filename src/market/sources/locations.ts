@@ -13,7 +13,7 @@ export interface Locations {
     location: string,
     kind: 'folder' | 'file',
   ): Promise<{ readonly path: string } | { readonly problem: Problem }>;
-  /** Whether a real path lies below one of the roots. */
+  /** True when a real path is below one of the roots. */
   allows(realPath: string): Promise<boolean>;
 }
 
@@ -23,7 +23,7 @@ export interface Locations {
  */
 export function createLocations(roots: readonly string[], machine?: string): Locations {
   const here = machine === undefined ? '' : ` on ${machine}, which answered; other fronts may allow others`;
-  // Asked anew each time: a root may be created, or come to point elsewhere, after the start.
+  // Resolved each time: a root may be created or redirected after the start.
   const realRoots = async () =>
     (await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)))).filter(
       (root) => root !== undefined,
@@ -37,7 +37,7 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
         problem: {
           code: 'LOCATION_NOT_ALLOWED' as const,
           path: 'location',
-          message: `The location does not lie below one of the folders the operator allows (--data-roots, DIVISOR_DATA_ROOTS)${here}.`,
+          message: `The location is not inside one of the folders that the operator allows (--data-roots, DIVISOR_DATA_ROOTS)${here}.`,
         },
       };
       if (!isAbsolute(location) || location.includes('\0')) return notAllowed;

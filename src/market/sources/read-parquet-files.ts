@@ -106,14 +106,14 @@ async function soundFiles(
   return problems.errors > before ? undefined : found;
 }
 
-/** What is wrong with a file that DuckDB does not read. */
+/** The problem of a file that DuckDB cannot read. */
 export const unreadableFile = ({ label }: SourceFile, error: unknown): Problem => ({
   code: 'UNREADABLE_FILE',
   path: label,
   message: readerFault(error) ?? `The file cannot be read: ${reasonOf(error)}`,
 });
 
-/** What is wrong with a file, where the reader's own words for it are no sentence. */
+/** A sentence for faults whose message by the reader is unclear; undefined for others. */
 function readerFault(error: unknown): string | undefined {
   const isCut = error instanceof Error && /no magic bytes found at end of file/i.test(error.message);
   return isCut ? 'The file is cut off, or is no Parquet file: there is no Parquet footer at its end.' : undefined;

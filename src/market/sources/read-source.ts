@@ -180,7 +180,7 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
   return { table: rows.toTable(), rows: rows.rows };
 }
 
-/** Whether the files of a table are, byte for byte, those that were known; their digests are added then. */
+/** True when the files of a table are byte for byte the known ones; adds their digests then. */
 async function isAsKnown(
   tableKind: TableKind,
   files: readonly SourceFile[],

@@ -71,7 +71,7 @@ const isFault = (error: unknown): error is Error => FAULTS.some((fault) => error
 
 const FAULTS = [CsvFault, JsonLinesFault, RowsFault, WorkbookFault, ZipFault, XmlFault];
 
-/** What is wrong with a gzipped file, by the code of who inflates it. */
+/** Faults of a gzipped file, by error code of the decompressor. */
 const GZIP_FAULTS: Readonly<Record<string, string>> = {
   Z_BUF_ERROR: 'The gzipped file is truncated.',
   Z_DATA_ERROR: 'The file is called gzipped and is not, or its data is damaged.',

@@ -102,7 +102,7 @@ interface Destination {
   readonly rows: number;
 }
 
-/** Fills the panels of a source, by threads of their own where there are some and names are short. */
+/** Fills the panels of a source, in separate threads where there are some and identifiers are short. */
 async function scatter(
   duck: DuckDb,
   source: TypedSource,
@@ -159,7 +159,7 @@ function queryOf({ columns: { date, fields } }: TypedSource, name: string, from:
   return `SELECT ${day} AS d, ${name}, ${values.join(', ')} FROM ${from}`;
 }
 
-/** Rows that are worth a scan of their own: some row groups of the usual size. */
+/** Minimum number of rows for a separate scan: several row groups of the usual size. */
 const PART_ROWS_MIN = 500_000;
 
 /**
@@ -237,9 +237,9 @@ async function distinctTexts(connection: DuckDBConnection, sql: string): Promise
 }
 
 interface Spellings {
-  /** Those that are identifiers. */
+  /** The columns of texts: identifiers. */
   readonly texts: readonly string[];
-  /** Whether all of them are. */
+  /** True when all rows are valid. */
   readonly isSound: boolean;
 }
 

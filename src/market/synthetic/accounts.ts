@@ -3,8 +3,7 @@ import type { CounterRandom } from '#kernels/random/counter-random.js';
 import type { Sector } from './names.js';
 
 /**
- * What a company publishes about a fiscal year: the flows of the year and the book at its end, in whole thousands of
- * currency.
+ * The published report of a fiscal year: the flows of the year and the book at its end, in whole thousands of currency.
  */
 export interface Report {
   readonly periodEnd: Day;
@@ -36,7 +35,7 @@ export interface Accounts {
 export interface Opening {
   /** First session. */
   readonly listed: Day;
-  /** Whether it comes to the market then: its last accounts before that are published with the listing. */
+  /** True when the company is listed on that day: its last accounts before it are published with the listing. */
   readonly isNew: boolean;
   readonly sector: Sector;
   /** Market capitalisation, and dividends a year. */
@@ -55,7 +54,7 @@ const EARNINGS_NOISE_MAX = 0.6;
 const SALES_NOISE = 0.05;
 /** Share of the book that is written off in a year in which a company becomes worthless. */
 const COLLAPSE_CHARGE = 0.8;
-/** Share that is written off of what the book has beyond so many times its value. */
+/** Share that is written off from the part of the book above a multiple of its value. */
 const EXCESS_CHARGE = 0.3;
 const EXCESS_BOOK = 3;
 /** Days from the end of a year to its report: at least, spread over companies, spread over years. */

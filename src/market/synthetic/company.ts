@@ -40,7 +40,7 @@ export interface Company {
   /** Session of its ending; null while it lives. */
   readonly ended: number | null;
   readonly actions: readonly CorporateAction[];
-  /** What it published, in the order of days; also what comes after the last session. */
+  /** Published reports, in the order of days; includes those after the last session. */
   readonly reports: readonly Report[];
   /** Names it spun off. */
   readonly children: readonly Birth[];

@@ -3,7 +3,7 @@ import { counterRandom } from '#kernels/random/counter-random.js';
 import { clusteredShocks } from './shocks.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 
-/** Volatility of a sector beside the market's, as a fraction of the market's. */
+/** Volatility of a sector in addition to the market's, as a fraction of the market's. */
 const SECTOR_SHARE = 0.5;
 
 /** Streams of random numbers below the ones of the names. */

@@ -50,7 +50,7 @@ function initialNames(spec: SyntheticSpec): Birth[] {
   return Array.from({ length: spec.assets }, (_, rank) => newName(spec, rank, 0));
 }
 
-/** Names that come to the market later: so many a session in the mean that as many come a year as was asked for. */
+/** Later listings: their mean number a session gives the requested number a year. */
 function listings(spec: SyntheticSpec): Birth[] {
   const random = counterRandom({ seed: spec.seed, stream: STREAMS.listings });
   const rate = ((1 - SPIN_OFF_SHARE) * spec.listings_per_year * spec.assets) / SESSIONS_PER_YEAR;

@@ -41,7 +41,7 @@ export function liveCompany(birth: Birth, surroundings: Surroundings): Company {
   return { birth, bars, count, ended, actions, reports: accounts.reports, children };
 }
 
-/** A name while it lives: what it is, what has become of it, and what the market has seen. */
+/** A security while it is listed: its attributes, its state, and its published data. */
 interface Life extends Surroundings {
   readonly birth: Birth;
   readonly traits: Traits;
@@ -70,7 +70,7 @@ interface Life extends Surroundings {
 interface Traits {
   readonly beta: number;
   readonly sectorBeta: number;
-  /** Of its own daily returns. */
+  /** Standard deviation of its specific daily returns. */
   readonly deviation: number;
   readonly shocks: Shocks;
   /** Daily, as a share of the free float. */

@@ -46,8 +46,7 @@ export interface Sector {
   readonly sector: string;
   readonly industries: readonly string[];
   /**
-   * What its companies keep of their sales, and what they are worth as multiples of a year's earnings and of their
-   * book: middles of wide ranges.
+   * Margin and valuation of its companies, as multiples of a year's earnings and of their book: centres of wide ranges.
    */
   readonly margin: number;
   readonly priceToEarnings: number;

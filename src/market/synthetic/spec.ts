@@ -1,6 +1,5 @@
 /**
- * What a synthetic market is made by; the names are those of the request. Equal specs give equal bits on every
- * platform.
+ * Parameters of a synthetic market; the names are those of the request. Equal specs give equal bits on every platform.
  */
 export interface SyntheticSpec {
   readonly seed: number;
@@ -15,7 +14,7 @@ export interface SyntheticSpec {
   /** Expected return and volatility of the common factor, a year. */
   readonly market_return: number;
   readonly market_volatility: number;
-  /** Volatility of what a name has for itself, a year, in the mean over names. */
+  /** Annual specific volatility, mean over securities. */
   readonly specific_volatility: number;
   /** Mean yield over names, paid in quarters. */
   readonly dividend_yield: number;

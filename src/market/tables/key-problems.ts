@@ -25,7 +25,7 @@ export function badDay(path: string, column: string, text: string | null, format
 
 /**
  * The problem of a market row whose keys an earlier row has.
- * @param earlier where that row is and how its values compare, as far as it is known
+ * @param earlier location of that row and comparison of its values, if known
  */
 export function repeatedKey(path: string, identifier: string, day: Day, earlier?: EarlierRow): Problem {
   const where = earlier === undefined ? '' : `: ${earlier.path}, with ${earlier.isSame ? 'the same' : 'other'} values`;
@@ -39,7 +39,7 @@ export interface EarlierRow {
   readonly isSame: boolean;
 }
 
-/** What a price of zero or less is told, and how a mapping reads it. */
+/** Message for a price of zero or less, with the mapping that accepts it. */
 export function nonPositivePrice(column: string, value: number): string {
   const option = value < 0 ? 'negative_prices: absolute reads its amount' : 'zero_prices: missing reads it as none';
   return `${column} is ${value}; a price must be greater than 0. In a mapping, ${option}.`;

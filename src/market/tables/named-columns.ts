@@ -13,8 +13,8 @@ import type { Problems } from './problems.js';
 const LISTED_MAX = 20;
 
 /**
- * The names of a file's columns, '' for one that cannot be read. What is wrong with them is reported; the rows are read
- * all the same, for what is wrong with these.
+ * The names of a file's columns, '' for a column that cannot be read. Problems are reported; the rows are read
+ * nevertheless, to find their problems too.
  * @returns undefined when none of the needed columns is there: the file is none of this dataset
  */
 export function namedColumns(
@@ -45,7 +45,7 @@ export function namedColumns(
   }
   if (missing.length === REQUIRED_COLUMNS[table].length) return undefined;
   doubtNames({ dataset: table, label, names, missing }, problems);
-  // A column meant for a missing one is not read as one of its own: each of its cells would be refused.
+  // A column meant for a missing one is not read as a custom column: each of its cells would be refused.
   return names.map((name, i) => (isRepeated(name, i) || isMeantFor(name, { dataset: table, missing }) ? '' : name));
 }
 
@@ -88,7 +88,7 @@ interface Named {
   readonly missing: readonly string[];
 }
 
-/** Doubts columns that are called nearly like a known one that is absent, and tells those that nothing reads. */
+/** Warns of columns with a name similar to an absent known one, and reports unread columns. */
 function doubtNames({ dataset: table, label, names, missing }: Named, problems: Problems): void {
   const absent = KNOWN_COLUMNS[table].filter((known) => !names.includes(known) && !missing.includes(known));
   const unknown = names.filter(
@@ -100,7 +100,7 @@ function doubtNames({ dataset: table, label, names, missing }: Named, problems: 
       if (!OPEN_TABLES.has(table)) problems.warning(ignored({ dataset: table, label }, name));
       continue;
     }
-    const instead = OPEN_TABLES.has(table) ? 'is read as a column of its own' : 'is not read';
+    const instead = OPEN_TABLES.has(table) ? 'is read as a custom column' : 'is not read';
     problems.warning({
       code: 'UNKNOWN_FIELD',
       path: `${label}.${name}`,
@@ -115,7 +115,7 @@ function ignored({ dataset: table, label }: Pick<Named, 'dataset' | 'label'>, na
   return { code: 'COLUMN_IGNORED' as const, path: `${label}.${name}`, column: name, message };
 }
 
-/** Whether an unknown column is called nearly like a missing one. */
+/** True when an unknown column has a name similar to a missing one. */
 function isMeantFor(name: string, { dataset: table, missing }: Pick<Named, 'dataset' | 'missing'>): boolean {
   return !isKnownColumn(table, name) && missing.some((column) => nearestName(column, [name]) !== undefined);
 }

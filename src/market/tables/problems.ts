@@ -31,14 +31,14 @@ export interface Problem {
  */
 export interface Problems {
   /**
-   * Says what the file is called that paths begin with a label of.
+   * Sets the name of the file whose label begins the paths of findings.
    * @param label of a table or a file, or `market[AAPL` for all of one name
    */
   nameFile(label: string, file: string): void;
   /** @param times how many problems this one stands for: itself, and others alike that are not added */
   error(problem: Problem, times?: number): void;
   warning(problem: Problem): void;
-  /** Notes that two rows of one security and date differ, beside the error about the later one. */
+  /** Records that two rows of one security and date differ, in addition to the error about the later one. */
   conflict(conflict: ValueConflict): void;
   /** Conflicts by security, in the order in which they were met. */
   conflicts(): readonly RowConflict[];

@@ -6,7 +6,7 @@ export type TableKind = (typeof TABLE_KINDS)[number];
 export type RowsByTable = Readonly<Record<Exclude<TableKind, 'series'>, number>> & { readonly series?: number };
 
 /** The dataset that a table is called like, in any case. */
-export const tableCalled = (name: string): TableKind | undefined =>
+export const tableNamed = (name: string): TableKind | undefined =>
   TABLE_KINDS.find((table) => table === name.trim().toLowerCase());
 
 export function rowsByTable(rowsOf: (table: TableKind) => number): RowsByTable {
@@ -101,7 +101,7 @@ export function columnName(table: TableKind, written: string): string {
   return SPELLING[table].get(name.toLowerCase()) ?? name;
 }
 
-/** Whether the meaning of a column is known, in whatever case it is written. */
+/** True when the meaning of a column is known, in any case of letters. */
 export const isKnownColumn = (table: TableKind, written: string): boolean =>
   SPELLING[table].has(written.trim().toLowerCase());
 

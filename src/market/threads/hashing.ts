@@ -3,7 +3,7 @@ import type { Panels } from '../panels/panels.js';
 import { digestFiles, type FileDigest } from '../formats/digest-file.js';
 import type { SourceFile } from '../formats/source-file.js';
 
-/** What is to be hashed; panels in shared memory, before their blocks. */
+/** Data to be hashed; for panels in shared memory, the data after their blocks. */
 export type HashingOrder =
   | { readonly kind: 'panels'; readonly turn: number; readonly panels: Panels }
   | { readonly kind: 'block'; readonly block: number }
@@ -14,7 +14,7 @@ export type HashingAnswer =
   | { readonly kind: 'files'; readonly digests: readonly FileDigest[] }
   | { readonly kind: 'unread'; readonly message: string };
 
-/** Bytes from which on a thread of its own hashes them: it takes 50 ms to start. */
+/** Minimum number of bytes for a separate hashing thread: a thread takes 50 ms to start. */
 export const APART_BYTES_MIN = 64 << 20;
 
 /** A thread that hashes. @param onEnd called once it does no more, whatever the reason */
@@ -27,7 +27,7 @@ export function startHashing(onAnswer: (answer: HashingAnswer) => void, onEnd: (
 }
 
 /**
- * As `digestFiles`, in a thread of its own where they are large.
+ * As `digestFiles`, in a separate thread where the files are large.
  * @throws when a file cannot be read
  */
 export async function digestFilesApart(files: readonly SourceFile[], digests: FileDigest[]): Promise<void> {
@@ -38,7 +38,7 @@ export async function digestFilesApart(files: readonly SourceFile[], digests: Fi
   else await digestFiles(files, digests);
 }
 
-/** The answer about files; undefined where the thread ended without one. */
+/** The answer about files; undefined where the thread ended without an answer. */
 async function askedApart(files: readonly SourceFile[]): Promise<HashingAnswer | undefined> {
   let thread: Worker | undefined;
   try {

@@ -26,9 +26,8 @@ const WRITTEN_MAX = 2;
 const APART_SHARE = 0.5;
 
 /**
- * Room for panels that are filled. Where they are paged, a batch is filled in other memory and written to them as a whole,
- * for it costs the system more to put pages of a file into memory one by one than all else costs. That goes on as long as rows
- * come in the order of the panels.
+ * Write buffer for panels. Where panels are paged, a batch is filled in other memory and written to them as a whole:
+ * single page faults of a file are the largest cost. This continues as long as rows arrive in the order of the panels.
  */
 export function createPanelRoom(panels: readonly Float64Array[], batchCells: number): PanelRoom {
   const batchBytes = batchCells * panels.length * Float64Array.BYTES_PER_ELEMENT;
@@ -57,8 +56,8 @@ export function createPanelRoom(panels: readonly Float64Array[], batchCells: num
     return cells;
   }
 
-  /** What a batch has so far, which goes into the panels, as what it gets from now on does. */
-  function taken(batch: number): readonly Float64Array[] {
+  /** Returns the buffered values of a batch and sends its later values directly to the panels. */
+  function takeBatch(batch: number): readonly Float64Array[] {
     within.add(batch);
     const cells = apart.get(batch) ?? [];
     apart.delete(batch);
@@ -72,13 +71,13 @@ export function createPanelRoom(panels: readonly Float64Array[], batchCells: num
   }
 
   function write(batch: number): void {
-    const cells = taken(batch);
+    const cells = takeBatch(batch);
     for (const field of cells.keys()) writeInto(...place(batch, cells, field));
     if (cells.length > 0) spare.push(cells);
   }
 
   async function writeApart(batch: number, onDone: () => void): Promise<void> {
-    const cells = taken(batch);
+    const cells = takeBatch(batch);
     for (const field of cells.keys()) await writeIntoApart(...place(batch, cells, field));
     if (isApart) spare.push(cells);
     onDone();

@@ -5,7 +5,7 @@ import type { Stage } from './stages.js';
 export interface StripeRows {
   readonly size: number;
   readonly days: Int32Array;
-  /** Columns of the panels, -1 for none. */
+  /** Columns of the panels, -1 for an unknown one. */
   readonly names: Int32Array;
   /** By field. */
   readonly values: readonly Float64Array[];
@@ -16,7 +16,7 @@ const RUN_ROWS_MIN = 8;
 
 /** Where the rows of a chunk go. */
 interface Places {
-  /** Cell of each row, -1 for none. */
+  /** Cell of each row, -1 for a row outside the panels. */
   readonly cells: Int32Array;
   /** First row of each run of rows of one day whose cells follow each other, and behind the last the number of rows. */
   readonly runs: Int32Array;
@@ -25,7 +25,7 @@ interface Places {
   readonly isSound: boolean;
 }
 
-/** What finds the cells of rows. Places are valid until the next. */
+/** Finds the cells of rows. Results are valid until the next call. */
 export function createPlaces({ dates, assets }: { readonly dates: Int32Array; readonly assets: number }) {
   const rowOf = dayPositions(dates);
   const first = dates[0]!;
@@ -63,11 +63,11 @@ interface Segment {
   /** Its runs. */
   readonly from: number;
   readonly to: number;
-  /** What is added to a cell of the panels. */
+  /** Offset added to a cell of the panels. */
   readonly shift: number;
 }
 
-/** Values into cells. @returns false when one lies below its floor or is infinite */
+/** Writes values to cells. @returns false when a value is below its floor or is infinite */
 export function put(
   values: readonly Float64Array[],
   { places: { cells, runs }, from, to, shift }: Segment,
@@ -126,7 +126,7 @@ function putRun(values: Float64Array, into: Float64Array, first: number, floor: 
   return isSound;
 }
 
-/** Whether all values are above zero, not below their floor and finite, so that they are as they are to be. */
+/** True when all values are above zero, not below their floor and finite, so that they need no change. */
 function areAboveZero(values: Float64Array, floor: number): boolean {
   const least = Math.max(floor, Number.MIN_VALUE);
   for (let i = 0; i < values.length; i++) if (!(values[i]! >= least && values[i]! <= Number.MAX_VALUE)) return false;

@@ -47,8 +47,8 @@ const CHUNK_ROWS_MAX = 1 << 16;
 const RUN_ROWS_MIN = 8;
 
 /**
- * Puts the rows of several queries into one set of panels, in whatever order they come. Rows that lie in a panel as they
- * come are copied in one run.
+ * Writes the rows of several queries to one set of panels, in any order. Rows that are in the order of a panel are
+ * copied in one run.
  * @cost 10 ns a row of five fields that comes in the order of the panels, 30 ns another one.
  */
 export async function scatterRows(
@@ -113,7 +113,7 @@ export function floorsOf(fields: readonly string[]): number[] {
 
 /** Where the rows of a chunk go. */
 interface Places {
-  /** Cell of each row, -1 for none. */
+  /** Cell of each row, -1 for a row outside the panels. */
   readonly cells: Int32Array;
   /** First row of each run of rows whose cells follow each other, and behind the last the number of rows. */
   readonly runs: Int32Array;
@@ -133,7 +133,7 @@ interface Cells {
   readonly full: number[];
 }
 
-/** What finds the cells of rows, and counts them. Places are valid until the next. */
+/** Finds and counts the cells of rows. Results are valid until the next call. */
 function createPlaces({ dates, assets, filled, days, left, full }: Cells) {
   const rowOf = dayPositions(dates);
   const firstDay = dates[0]!;
@@ -178,7 +178,7 @@ interface Column {
   readonly floor: number;
 }
 
-/** The columns of one chunk into their panels. False when a value lies below its floor or is infinite. */
+/** Writes the columns of one chunk to their panels. False when a value is below its floor or is infinite. */
 function scatterColumns(columns: readonly Column[], places: Places, room: PanelRoom): boolean {
   const { cells, runs, runCount } = places;
   let isSound = true;

@@ -40,7 +40,7 @@ function scatter(open: DirectDuckDb, { target, places, positions, parts, next }:
   const days = new Int32Array(columns[0].into.buffer);
   const texts = new Int32Array(columns[1].into.buffer);
   const values = columns.slice(2).map(({ into }) => new Float64Array(into.buffer));
-  const positionsOf = shortNames(new Map(positions))!(); // whoever asks has seen that they are short
+  const positionsOf = shortNames(new Map(positions))!(); // the caller has checked that they are short
   let [rows, reported] = [0, 0];
   for (let part = take(next); part < parts.length; part = take(next)) {
     open.stream(parts[part]!, columns, (size) => {

@@ -9,7 +9,7 @@ import { handedPanel, panelBytes } from '../panels/panels.js';
 import { batchDays } from '../panels/shared-market.js';
 import { settleAll } from '../panels/settle-all.js';
 
-/** What a thread is to do. */
+/** The work of a thread. */
 export type ScatterMessage =
   /** It opens a DuckDB that runs these settings. */
   { readonly kind: 'open'; readonly settings: string } | { readonly kind: 'scatter'; readonly order: ScatterOrder };
@@ -34,7 +34,7 @@ export type ScatterAnswer =
   | { readonly kind: 'done'; readonly rows: number; readonly isSound: boolean }
   | { readonly kind: 'failed'; readonly message: string };
 
-/** Bytes of the files of a market from which on threads of their own read it: each takes 0.1 s to start. */
+/** Minimum size in bytes of the files of a market for separate reading threads: each takes 0.1 s to start. */
 export const SCATTERED_BYTES_MIN = 64 << 20;
 
 /** Threads that read one market: beyond these the disk and the hashes are slower. */
@@ -46,11 +46,11 @@ const STAGED_SHARE = 0.5;
 /** Parts for each thread, so that all of them end at about the same time. */
 const PARTS_PER_THREAD = 4;
 
-/** What is read by the threads. */
+/** The read that the threads perform. */
 export interface Scattering {
   /** Parts that rows are best divided into. */
   readonly parts: number;
-  /** Whether all threads can read. */
+  /** True when all threads can read. */
   areReady(): Promise<boolean>;
   /**
    * Reads the parts of a market into its panels.
@@ -117,14 +117,14 @@ export function startScattering(settings: string): Scattering {
 
 interface StartedThread {
   readonly thread: Worker;
-  /** Whether it can read, once that is known. */
+  /** True when the thread can read, once that is known. */
   readonly isReady: Promise<boolean>;
 }
 
-/** What is said of a thread that could not be opened: the others read its parts. */
+/** The answer for a thread that could not be opened: the others read its parts. */
 const NOTHING_READ: ScatterAnswer = { kind: 'done', rows: 0, isSound: true };
 
-/** The last answer of a thread to a message. @throws Error when it ends without one */
+/** The last answer of a thread to a message. @throws Error when the thread ends without an answer */
 function askedOf(
   thread: Worker,
   message: ScatterMessage,
@@ -179,7 +179,7 @@ function orderOf(
   };
 }
 
-/** What a thread takes that fills whole blocks. */
+/** Memory of a thread that fills whole blocks. */
 const stagedBytes = ({ assets, fields }: { readonly assets: number; readonly fields: number }): number =>
   STAGED_BLOCKS_MAX * panelBytes({ dates: BLOCK_DAYS, identifiers: assets, fields });
 

@@ -15,7 +15,7 @@ export interface StripeTarget {
   readonly panels: readonly Float64Array[];
   /** Least value of each field. */
   readonly floors: readonly number[];
-  /** Days that are told of together, and of a stripe, which divides them. */
+  /** Days that are reported together, a multiple of the days of a stripe. */
   readonly batchDays: number;
   readonly stripeDays: number;
   /** Rows that each batch lacks. */
@@ -31,7 +31,7 @@ export interface StripeTarget {
   readonly hashed: readonly number[] | null;
 }
 
-/** Is told of what a thread has filled. */
+/** Receives the counts of filled cells of a thread. */
 export interface StripeListener {
   /** The last row of a batch has been put into the panels. */
   complete(batch: number): void;
@@ -43,14 +43,14 @@ export interface StripeListener {
 const UNKNOWN = -1;
 const NONE = -2;
 
-/** What one thread fills. */
+/** The stripes of one thread. */
 export interface Stripes {
   take(rows: StripeRows): void;
   /** Puts what is left into the panels. */
   flush(): void;
   /** False once two rows have shared a cell, or a row had none, or a value that is none. */
   isSound(): boolean;
-  /** Closes what it has opened. */
+  /** Closes the opened files. */
   end(): void;
 }
 
@@ -132,7 +132,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     panels[f]!.byteOffset + stripe * stripeCells * Float64Array.BYTES_PER_ELEMENT;
 
   function close(stripe: number): void {
-    const stage = staged.get(stripe)!; // whoever asks has it
+    const stage = staged.get(stripe)!; // the caller has filled it
     const { rows, flags } = stage;
     staged.delete(stripe);
     if (rows === expected[stripe]) writeWhole(stripe, stage);
@@ -140,7 +140,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     flags.fill(0);
     stage.rows = 0;
     spare.push(stage);
-    told(stripe, rows);
+    reportFilled(stripe, rows);
   }
 
   function writeWhole(stripe: number, stage: Stage): void {
@@ -173,7 +173,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   }
 
   /** Rows of a stripe are in the panels. */
-  function told(stripe: number, rows: number): void {
+  function reportFilled(stripe: number, rows: number): void {
     const batch = Math.floor((stripe * stripeDays) / batchDays);
     if (Atomics.sub(target.left, batch, rows) !== rows) return;
     const end = Math.min(((batch + 1) * batchDays) / stripeDays, expected.length);
@@ -203,7 +203,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
       const into = stage ?? { cells: panels, flags: filled };
       const run = { from: begin, to: r, shift: stage === undefined ? 0 : -stripe * stripeCells };
       if (!put(rows.values, { places, ...run }, into, target.floors)) isSound = false;
-      if (stage === undefined) told(stripe, size);
+      if (stage === undefined) reportFilled(stripe, size);
       else {
         stage.rows += size;
         if (stage.rows >= expected[stripe]!) close(stripe);

@@ -12,7 +12,7 @@ const DECIMALS_MAX = 6;
 const DOUBLES = 255;
 const LONG = 128;
 
-/** What long integers lie below, so that twice a difference is one too, and the bytes of that. */
+/** Upper bound of long integers, so that twice a difference is exact too, and its number of bytes. */
 const LONG_END = 2 ** 51;
 const LONG_WIDTH = 7;
 
@@ -61,7 +61,7 @@ function roomOf(what: keyof typeof room, bytes: number): ArrayBuffer {
 
 const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(roomOf('bytes', length), 0, length);
 
-/** Fewest decimals, from so many on, that the first value has. */
+/** Smallest number of decimals, at or above a given one, that represents the first value. */
 function firstFit(cells: Float64Array, from: number, end: number): number {
   const first = cells.find((value) => value === value) ?? 0;
   for (let decimals = from; decimals <= DECIMALS_MAX; decimals++) {
@@ -71,7 +71,7 @@ function firstFit(cells: Float64Array, from: number, end: number): number {
   return Math.max(from, DECIMALS_MAX + 1);
 }
 
-/** Whether the same bits are made from an integer, which lies between an end and what is below zero by as much. */
+/** True when an integer between the negative and the positive bound reproduces the same bits. */
 function isExact(
   value: number,
   integer: number,
@@ -137,7 +137,7 @@ function longPlanesOf(integers: Float64Array, assets: number, decimals: number):
   return bytes;
 }
 
-/** Whether such bytes are of integers. */
+/** True when the bytes encode integers. */
 export const areIntegers = (bytes: Uint8Array): boolean => bytes[0] !== DOUBLES;
 
 /** The cells of such bytes, into memory for them. */

@@ -21,7 +21,7 @@ export interface DataDifference {
   readonly rows: RowCounts;
   /** The first of those values; then, where they are asked for, those of the bars that were appended. */
   readonly changes: readonly CellDifference[];
-  /** Whether there are more that are asked for. */
+  /** True when there are more differences than requested. */
   readonly isCut: boolean;
   /** Null where the second content has no later sessions. */
   readonly appended: AppendedBars | null;
@@ -39,12 +39,12 @@ export interface AppendedBars {
 export interface DifferenceTerms {
   /** Most values that are listed. */
   readonly limit: number;
-  /** Whether values of appended bars are listed, too. */
+  /** True when values of appended bars are listed as well. */
   readonly isAppendedListed: boolean;
 }
 
 /**
- * What parts two contents.
+ * The differences between two contents.
  * @cost as `changesOfTables`
  */
 export function differenceOf(
@@ -65,7 +65,7 @@ export function differenceOf(
       after: cell.after,
     }));
   const cells = compared.reduce((sum, { total }) => sum + total, 0);
-  // One more than the limit tells that there are more.
+  // One difference above the limit shows that there are more.
   const listed = isAppendedListed ? [...changes, ...appendedCells(before, after, limit - changes.length + 1)] : changes;
   return {
     cells,

@@ -10,7 +10,8 @@ export interface ChangeCounts extends RowCounts {
 }
 
 /**
- * What parts two contents, table by table: every row and value that only one of them has, or has otherwise.
+ * The differences between two contents, table by table: every row and value that is missing from one of them, or
+ * differs.
  * @cost one pass over the cells of both that do not share memory, a few microseconds a row of the tables
  */
 export function changesOfTables(before: MarketContent, after: MarketContent): Record<TableKind, RowChanges> {

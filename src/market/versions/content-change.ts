@@ -114,7 +114,7 @@ export function decodeChange(bytes: Uint8Array): ContentChange {
   const take = (byteLength: number): ArrayBuffer => {
     const part = Uint8Array.prototype.slice.call(raw, at, at + byteLength);
     at += byteLength;
-    return part.buffer as ArrayBuffer; // A copy has a buffer of its own.
+    return part.buffer as ArrayBuffer; // A copy has its own buffer.
   };
   return {
     ...rest,

@@ -14,7 +14,7 @@ const LEVEL = 1;
 /** Longest part that is read: a panel of 2 GiB. */
 const PART_BYTES_MAX = 2 ** 31;
 
-/** Bytes of the cells of a part, and of those of a piece of a copy: what a thread is held for at a time. */
+/** Bytes of the cells of a part, and of a piece of a copy: the work of a thread without a pause. */
 const PART_BYTES = 4 << 20;
 const PIECE_BYTES = 32 << 20;
 

@@ -8,14 +8,14 @@ import { TABLE_NAMES, tablesOf, tableTexts, type TableTexts } from './table-text
 const COLUMNS_MAX = 2 ** 22;
 const cellOf = (row: number, column: number): number => row * COLUMNS_MAX + column;
 
-/** A panel on its way back: cells of the last content, unless others took their place. */
+/** A panel under reconstruction: cells of the last content, except where overlaid. */
 interface Overlay {
   /** Undefined of a field that the last content does not have. */
   readonly base: Float64Array | undefined;
   readonly cells: Map<number, number>;
 }
 
-/** An axis on its way back: what is on it by numbers that stay, of which the first are those of the last content. */
+/** An axis under reconstruction: its items by stable numbers, of which the first are those of the last content. */
 interface Axis<T> {
   readonly names: T[];
   ids: number[];

@@ -18,13 +18,13 @@ export interface EarlierContent {
 export interface KnownContents {
   /** Day at whose end the last content was known. */
   readonly knownOn: Day;
-  /** Those before it, the latest first, as far as they can be had. */
+  /** The available earlier contents, latest first. */
   readonly earlier: readonly EarlierContent[];
 }
 
 /**
- * What was known of a market at the ends of days. Where everything that came later is dated after the day, the market
- * itself stands for the earlier content: nothing looks beyond its day.
+ * The market as known at the ends of days. Where all later data is dated after the day, the market itself replaces the
+ * earlier content: no computation uses data after its day.
  * @cost of the changes once; of an earlier content where one is asked for that no change after the last one left alone
  */
 export function createKnownMarkets(last: MarketData, { knownOn, earlier }: KnownContents): KnownMarkets {
@@ -46,7 +46,7 @@ export function createKnownMarkets(last: MarketData, { knownOn, earlier }: Known
 }
 
 function notKnown({ datasetId }: MarketData, day: Day, first: Day): Refusal {
-  const message = `The decision of ${formatDay(day)} is before the first version of the data store ${datasetId} that can be had, known on ${formatDay(first)}.`;
+  const message = `The decision of ${formatDay(day)} is before the first version of the data store ${datasetId} that is available, known on ${formatDay(first)}.`;
   return new Refusal('NO_DATA_KNOWN', message, {
     store_id: datasetId,
     decision_date: formatDay(day),
@@ -110,7 +110,7 @@ function firstParted(before: readonly Day[], after: readonly Day[]): number {
   return Math.min(before[place] ?? Infinity, after[place] ?? Infinity);
 }
 
-/** Whether a list is the other one, item by item. */
+/** True when two lists are equal, item by item. */
 function isWhole<T>(change: ListChange<T>, after: readonly T[]): boolean {
   const [step] = change;
   if (step === undefined) return after.length === 0;

@@ -39,7 +39,7 @@ export interface ActionsInput {
 
 type Row = ActionsView['actions'][number];
 
-/** What actions on names held did to an index, and are going to do. @cost reads [H] weights for each action */
+/** Past and coming effects of actions on held securities. @cost reads [H] weights for each action */
 export function actionsView(columns: RunColumns, input: ActionsInput): ActionsView {
   const { sm, from, to } = input;
   const days = columns.i32('days');
@@ -121,7 +121,7 @@ function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, t
   });
 }
 
-/** What the index of a run holds at its last close. @cost reads [H] weights */
+/** The holdings of the index of a run at its last close. @cost reads [H] weights */
 export function heldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldIndex {
   const { names } = columns.header;
   const days = columns.i32('days');
@@ -249,7 +249,7 @@ function ownChoices(action: CorporateAction, held: BeforeAction): AfterChoice[] 
   return action.type === 'RIGHTS_ISSUE' ? rightsChoices(action, held) : scripChoices(action, held);
 }
 
-/** The figures of every action as CSV, a row an action; what a decision does is left out. */
+/** The figures of every action as CSV, one row an action; the effects of a decision are omitted. */
 export function actionsCsv({ actions }: ActionsView): string {
   return csvTable(
     FIGURES,

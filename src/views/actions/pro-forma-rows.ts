@@ -12,7 +12,10 @@ export interface HeldName {
 type Action = ActionsView['actions'][number];
 type Choice = Action['choices'][number];
 
-/** The index behind one coming action and one choice, name by name; numbers are null where they cannot be told yet. */
+/**
+ * The index after one coming action and one choice, security by security; numbers are null where they are not yet
+ * known.
+ */
 export interface ProFormaRow {
   readonly ex_date: string;
   readonly identifier: string;
@@ -29,10 +32,13 @@ export interface ProFormaRow {
 /** Most rows of a file: actions times names would have no end. */
 const ROWS_MAX = 500_000;
 
-/** What an index holds at the last close. */
+/** The holdings of an index at the last close. */
 export interface HeldIndex {
   readonly held: readonly HeldName[];
-  /** Whether the shares of others stay when a name leaves and the divisor changes; else its proceeds buy more of them. */
+  /**
+   * True when the shares of the others are unchanged after an exit and the divisor changes; else the proceeds buy more
+   * of them.
+   */
   readonly sharesStay: boolean;
 }
 
@@ -49,7 +55,7 @@ export function proFormaRows(actions: readonly Action[], { held, sharesStay }: H
   return rows;
 }
 
-/** Whether an action is the half in shares of an offer of cash or shares: the other half has both choices already. */
+/** True when an action is the half in shares of an offer of cash or shares: the other half already has both choices. */
 function isSharesOfOffer({ type, identifier, ex_date, choices }: Action, actions: readonly Action[]): boolean {
   const isCash = (other: Action): boolean =>
     other.type === 'ACQUISITION' && other.identifier === identifier && other.ex_date === ex_date;
@@ -62,7 +68,7 @@ function rowsBehind(action: Action, choice: Choice | null, { held, sharesStay }:
   const { received } = after;
   const left = after.weight_after === null ? null : 1 - after.weight_after - (received?.weight ?? 0);
   const others = left === null || weight === 1 ? null : left / (1 - weight);
-  // What a name that ends is paid buys the others; cash of a choice comes from outside, or leaves.
+  // Proceeds of an ending security buy the others; cash of a choice comes from outside, or leaves.
   const bought = choice === null && action.proceeds !== null && !sharesStay ? boughtOf(action, weight) : 1;
   const about = { ex_date, identifier, type, choice: choice?.choice ?? null };
   const known = new Set(held.map((name) => name.identifier));

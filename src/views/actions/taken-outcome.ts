@@ -14,7 +14,7 @@ export interface HeldBefore {
   readonly level: number;
 }
 
-/** What a name that ended brought. */
+/** The proceeds of a security that ended. */
 export interface Outcome {
   /** Cash for one share held before, in the currency of the name; null where there was none: it stays or turned into another. */
   readonly proceeds: number | null;
@@ -23,7 +23,7 @@ export interface Outcome {
 
 const NOTHING: Outcome = { proceeds: null, received: null };
 
-/** What a run took for a name that an action ended: of an offer only the side that it took says something. */
+/** The outcome that a run used for a security ended by an action: of an offer only the chosen side is shown. */
 export function takenOutcome(terms: EventTerms, action: CorporateAction, held: HeldBefore): Outcome {
   const { sm, rates } = terms;
   const { session, column, shares, level } = held;

@@ -14,7 +14,7 @@ export interface DividendPointsInput {
   readonly window: AskedWindow;
   /** By session. */
   readonly paid: readonly DividendFraction[];
-  /** Those that go ex behind the last date of the run, as known on it. */
+  /** Dividends with an ex-date after the last date of the run, as known on it. */
   readonly toCome: readonly DividendFraction[];
 }
 
@@ -93,7 +93,7 @@ export function levelsOf(columns: RunColumns): Float64Array {
   return ofIndex(columns, columns.has('dividendPoints') ? 'levelPrice' : VARIANT_BLOCKS[variant].level);
 }
 
-/** Whether weights and levels are those of an index. */
+/** True when weights and levels are those of an index. */
 function isOfIndex({ header: { has_index_weights: hasOwn, run_id: runId, index_id: indexId } }: RunColumns): boolean {
   return hasOwn || runId === indexId;
 }

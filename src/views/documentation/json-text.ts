@@ -1,4 +1,4 @@
-/** JSON for reading: what fits on a line of `columns` stands on one. */
+/** Formatted JSON: a value that fits in `columns` is on one line. */
 export function jsonText(value: unknown, columns = 100, indent = ''): string {
   const flat = flatText(value);
   if (flat.length + indent.length <= columns || typeof value !== 'object' || value === null) return flat;

@@ -5,7 +5,7 @@ import { exampleRequest, successesOf, type JsonSchema, type Media, type Operatio
 import { componentLink, fieldRow, schemaFields, typeOf } from './schema-fields.js';
 
 /**
- * The section of one operation: what it is for on the left, what to send and what comes back on the right.
+ * The section of one operation: its purpose on the left, request and response on the right.
  * @param shared  error codes that every operation can answer and none repeats
  */
 export function operationSection(operation: Operation, shared: ReadonlySet<string>): Markup {

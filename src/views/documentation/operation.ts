@@ -57,8 +57,8 @@ export function operationsOf({ paths, components }: OpenApiDocument): Operation[
 }
 
 /**
- * Statuses of success with what is answered, in their order: the last is the usual one, one before it says that nothing
- * had to be done.
+ * Success statuses with their responses, in order: the last is the usual one, an earlier one states that no work was
+ * needed.
  */
 export function successesOf({
   responses,

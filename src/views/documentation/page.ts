@@ -3,7 +3,7 @@ import { joined, markup, NOTHING, verbatim, type Markup } from './markup.js';
 import { SCRIPT } from './script.js';
 import { STYLE } from './style.js';
 
-/** A page that is whole in itself: style and script stand in it, and it asks nobody for anything. */
+/** A self-contained page: it includes style and script, and makes no requests. */
 export interface Page {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly etag: string;
@@ -31,7 +31,7 @@ export interface PageInput {
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64');
 
-/** Only what stands in the page may run or style it; nothing is fetched, framed or sent. */
+/** Only the contents of the page may run or style it; nothing is fetched, framed or sent. */
 export const PAGE_POLICY = [
   "default-src 'self'",
   `style-src 'sha256-${sha256(STYLE)}'`,

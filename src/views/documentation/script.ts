@@ -1,5 +1,5 @@
 /**
- * What a page gains with scripts: a search over its sections, and buttons that copy a sample with the address filled
+ * Additions of scripts to a page: a search over its sections, and buttons that copy a sample with the address filled
  * in.
  */
 export const SCRIPT = `

@@ -26,8 +26,7 @@ const TYPES = { date: DateDay, text: Utf8, number: Float64, count: Int32 } as co
 
 /**
  * An Arrow IPC stream: date32, utf8, float64 and int32 with nulls, unit and meaning of each column in its metadata. A
- * part is a whole stream without the schema, which stands in the first one, and without the end, which stands in the
- * last.
+ * part is a whole stream without the schema, which is in the first part, and without the end, which is in the last.
  */
 export function createArrowWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
   const schema = schemaOf({ runId, table }, columns);
@@ -136,7 +135,7 @@ interface EncodedTexts {
   /** First word of each, and the words, little endian; the last of a text is filled with zeros. */
   readonly starts: Int32Array;
   readonly words: Uint32Array;
-  /** The rows that were written last: what is held is often the same on many dates. */
+  /** The most recently written rows: holdings are often the same on many dates. */
   last: { readonly codes: Int32Array; readonly data: Data<Utf8> } | undefined;
 }
 

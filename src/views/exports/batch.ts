@@ -5,7 +5,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { KeepFigures } from '../exposures/dated-figures.js';
 import type { AskedWindow } from '../run-window.js';
 
-/** Texts as positions in a list, the same list in every batch of a table; -1 for none. */
+/** Texts as positions in a list, the same list in every batch of a table; -1 for a missing text. */
 export interface TextValues {
   readonly codes: Int32Array;
   readonly texts: readonly string[];
@@ -47,7 +47,7 @@ export interface ExportSource {
   readonly window: AskedWindow;
   /** The served market, where it is that of the run and the table reads it. */
   readonly market: MarketData | null;
-  /** Reference column of a table of groups, or IDENTIFIER; the table's own unless given. */
+  /** Reference column of a table of groups, or IDENTIFIER. Default: the table's own column. */
   readonly by?: string | undefined;
   /** Keeps figures of the run where there is room for them; with or without what the market says. */
   readonly keep?: ((market: MarketData | null) => KeepFigures) | undefined;
@@ -70,7 +70,7 @@ export function* inBatches<T extends ExportTableName>(
       name,
       partOf(values, at, end),
     ]);
-    yield { count: end - at, columns: Object.fromEntries(parts) as Batch<T>['columns'], end }; // The same members.
+    yield { count: end - at, columns: Object.fromEntries(parts) as Batch<T>['columns'], end }; // All members of the batch type.
   }
 }
 

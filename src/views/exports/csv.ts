@@ -26,7 +26,7 @@ const FORMULA = /^[=+\-@\t\r]/;
 /** Characters that require quotes. */
 const SPECIAL = /[",\r\n]/;
 
-/** An empty text stands in quotes: nothing at all is null. */
+/** Quotes an empty text, as an empty cell is null. */
 export function csvText(text: string): string {
   if (FORMULA.test(text)) return quoted(`'${text}`);
   return text === '' || SPECIAL.test(text) ? quoted(text) : text;

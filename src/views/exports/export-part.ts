@@ -10,7 +10,7 @@ export interface ExportPartInput extends ExportSource {
   readonly format: RowFormat;
   readonly from: ExportPosition;
   readonly sink: ByteSink;
-  /** Bytes after which a part ends; those of one that a thread writes in some ten milliseconds unless given. */
+  /** Bytes after which a part ends. Default: the size that a thread writes in some ten milliseconds. */
   readonly bytes?: number;
   /** Called between batches; stops the part by throwing. */
   readonly tick: () => void;

@@ -27,7 +27,7 @@ export interface IndexFile {
  * An index at the close of a session: index shares and divisor of the session at its closes, before what happens at the
  * close.
  * @param asOf YYYY-MM-DD; the last session at or before it, of all where it is null
- * @param market tells of spun-off securities; null where it is not served
+ * @param market source of spun-off securities; null where it is not served
  * @throws Refusal NO_DATA_AT_DATE
  */
 export function closingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): IndexFile {
@@ -60,7 +60,7 @@ interface ReadRun {
   readonly divisor: Float64Array;
   readonly exact: Float64Array | null;
   readonly effects: readonly RunEffect[];
-  /** Whether dividends leave index shares as they are. */
+  /** True when dividends do not change index shares. */
   readonly sharesAreKept: boolean;
 }
 
@@ -163,7 +163,7 @@ function childrenOf(
   return children;
 }
 
-/** Prices at which a session values what is held: those of securities that leave are what they bring. */
+/** Prices at which a session values the holdings: for leaving securities, their proceeds. */
 function valuedAt(run: ReadRun, { at, shares, divisor, price, fx }: Omit<IndexFile, 'day'>): Float64Array {
   const { columns } = run;
   const { header } = columns;

@@ -4,7 +4,7 @@ import type { ExportFormat } from '#domain/exports/formats.js';
 import { NONE, textValues, type NamedColumn, type Values } from './batch.js';
 import { tableFile } from './table-file.js';
 
-/** Cells of a row by column; what is absent is null. */
+/** Cells of a row by column; an absent cell is null. */
 export type Row = Readonly<Record<string, string | number | null>>;
 
 interface RowTable {

@@ -8,7 +8,7 @@ import type { ByteSink } from './part.js';
 /** How a format writes what is not a number. */
 export interface RowSyntax {
   readonly rowStart: string;
-  /** Of the first row that is written; that of every row unless given. */
+  /** Start of the first row. Default: that of every row. */
   readonly firstStart?: string;
   readonly separator: string;
   readonly rowEnd: string;
@@ -128,14 +128,14 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
     write(columns, from, to) {
       if (columns.length > TABLE_COLUMNS_MAX) return false;
       const isFilled = () => columns.every((column, slot) => fill(column, slot, { from, to }));
-      // What earlier rows needed may leave no room for these.
+      // The needs of earlier rows may leave no space for these.
       const fits = (drops === table.drops && isFilled()) || (begin(), isFilled());
       return fits && table.write(columns.map(kindOf), marks!, to - from); // set where the drops are those of now
     },
   };
 }
 
-/** A text that stands at no place of a cell. */
+/** A text that occurs in no cell. */
 const NOTHING = ' ';
 
 const kindOf = ({ type, values }: NamedColumn): ColumnKind =>

@@ -9,7 +9,7 @@ export const SHEET_ROWS_MAX = 1_048_576;
 
 export interface WorkbookInput extends ExportSource {
   readonly table: ExportTableName;
-  /** Rows of a sheet, its header included; as many as Excel opens unless given. */
+  /** Rows of a sheet, including its header. Default: the limit of Excel. */
   readonly sheetRows?: number;
   /** Called between batches; stops the workbook by throwing. */
   readonly tick: () => void;
@@ -42,7 +42,7 @@ export interface SheetInput {
   readonly name: string;
   readonly columns: Readonly<Record<string, ExportColumn>>;
   readonly batches: Iterable<NamedBatch>;
-  /** Rows of a sheet, its header included; as many as Excel opens unless given. */
+  /** Rows of a sheet, including its header. Default: the limit of Excel. */
   readonly sheetRows?: number | undefined;
 }
 

@@ -52,7 +52,7 @@ export function activeShareMaker(figures: DatedFigures, own: Side, benchmark: Si
   };
 }
 
-/** The same where both sides have the same names in the same order. */
+/** As `halfOfDifferences` where both sides have the same securities in the same order. */
 function halfOfDistances(own: Float64Array, benchmark: Float64Array): number {
   let sum = 0;
   for (let i = 0; i < own.length; i++) sum += Math.abs(own[i]! - benchmark[i]!);

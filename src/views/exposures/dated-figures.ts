@@ -16,14 +16,11 @@ export interface FiguresSize {
   /** Figures of a date. */
   readonly width: number;
   readonly dates: number;
-  /** Whether their texts are kept with them. */
+  /** True when their texts are kept with them. */
   readonly areWritten?: boolean;
 }
 
-/**
- * Figures of a run by what they are made from. Whoever keeps them may forget them from one view to the next, not within
- * one.
- */
+/** Figures of a run by the key of their inputs. A cache may forget them between views, but not within one. */
 export type KeepFigures = (what: readonly unknown[], size: FiguresSize) => DatedFigures;
 
 export function createFigures({ width, dates, areWritten = false }: FiguresSize): DatedFigures {
@@ -40,7 +37,7 @@ export interface HeldOn {
   readonly day: Day;
   /** Weights of the run's names; valid until the next date. */
   readonly own: Float64Array;
-  /** Those of the benchmark's names, empty without one. */
+  /** Weights of the benchmark's securities, empty when there is no benchmark. */
   readonly benchmark: Float64Array;
 }
 

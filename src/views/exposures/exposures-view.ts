@@ -40,13 +40,13 @@ export interface ExposuresInput {
   readonly groups: number;
   readonly interval: (typeof EXPOSURE_INTERVALS)[number];
   readonly groupOf: GroupOfDay;
-  /** What is compared with, null without it. */
+  /** The benchmark, or null. */
   readonly benchmark: {
     readonly id: string;
     /** Everything it is made from, in words. */
     readonly key: string;
     readonly holdings: Holdings;
-    /** Figures of its own run, where these have the dates and terms of this one; null where it has none such. */
+    /** Figures of the benchmark's run, where these have the dates and terms of this one; else null. */
     readonly keep: KeepFigures | null;
   } | null;
   /** Datapoints that are averaged, for the names of the run and of the benchmark. */
@@ -151,7 +151,7 @@ function groupsOf(of: Asked, name: SideName, makers: FiguresMaker[]): GroupSums 
 interface SideFigures {
   readonly what: readonly string[];
   readonly width: number;
-  /** Whether they depend on what the side itself holds alone. */
+  /** True when they depend only on the holdings of this side. */
   readonly standsAlone: boolean;
 }
 

@@ -3,19 +3,21 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { AVERAGES } from '#kernels/sums/weighted-percentiles.js';
 import { shownFigure, type DatedFigures, type FiguresMaker, type Shown } from './dated-figures.js';
 
-/** What a datapoint is weighted by: the holdings of the run, or those of the benchmark. */
+/** The weights of a datapoint: the holdings of the run, or those of the benchmark. */
 export type SideName = 'own' | 'benchmark';
 
 /** Reads datapoints as known at the close of a day. */
 export interface FieldReader {
   readonly fields: readonly string[];
-  /** Whether the value of a name depends on it alone; BETA is relative to the universe of the index of the run. */
+  /**
+   * True when the value of a security depends only on itself; BETA is relative to the universe of the index of the run.
+   */
   standsAlone(field: number): boolean;
   /** @param held Weights of the run on the day. */
   on(day: Day, held: Float64Array): FieldsOfDay;
 }
 
-/** What is valid until the next day is read. */
+/** Data that is valid until the next day is read. */
 export interface FieldsOfDay {
   /** Names of a side with a weight. */
   held(side: SideName, weights: Float64Array): HeldNames;
@@ -28,7 +30,7 @@ export interface FieldsOfDay {
 }
 
 export interface HeldNames {
-  /** The same array while the names are the same, also where those of the other side are. */
+  /** One array while the securities are the same, including those of the other side. */
   readonly columns: Int32Array;
   /** At least [n]. */
   readonly weights: Float64Array;
@@ -41,7 +43,7 @@ const PERCENTILES = Float64Array.of(0.1, 0.25, 0.5, 0.75, 0.9);
 /** Mean, coverage and percentiles. */
 export const FIELD_WIDTH = AVERAGES + PERCENTILES.length;
 
-/** A datapoint on dates, weighted by what is held; NaN where nothing held has a value. */
+/** A datapoint on dates, weighted by holdings; NaN where no holding has a value. */
 export interface FieldSeries {
   readonly mean: Float64Array;
   /** Share of the weights, by their magnitude, that has a value. */
@@ -49,7 +51,7 @@ export interface FieldSeries {
   readonly percentiles: Readonly<Record<'p10' | 'p25' | 'p50' | 'p75' | 'p90', Float64Array>>;
 }
 
-/** What is read of a day, once for all datapoints. */
+/** The data of a day, read once for all datapoints. */
 type ReadOn = (day: Day, held: Float64Array) => FieldsOfDay;
 
 /** A datapoint weighted by what sides hold: read once a date where both hold the same names. */

@@ -7,17 +7,17 @@ export interface FigureText {
   readonly first: number;
   readonly end: number;
   readonly bytes: Uint8Array;
-  /** Where the text of every so many dates begins. */
+  /** Positions where the text of every `MARKED`th date begins. */
   readonly marks: Int32Array;
 }
 
 /** Texts of figures, by their places. */
 export type FigureTexts = (FigureText | undefined)[];
 
-/** Dates from one mark to the next: what is between is looked through for commas. */
+/** Dates between marks: within them, commas are searched. */
 const MARKED = 128;
 
-/** What the values of an array are: a figure from a date on. */
+/** The values of an array: a figure from a date on. */
 interface Place {
   readonly texts: FigureTexts;
   readonly figure: number;

@@ -5,14 +5,14 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { lastAtMost } from '#domain/numbers/search.js';
 import { panelRows } from '../panel-rows.js';
 
-/** What is held on the dates that are reported. */
+/** The holdings on the reported dates. */
 export interface Side {
   readonly names: readonly string[];
   /** Begins a pass over the dates: their weights, [names], to be asked for in order, each valid until the next one. */
   pass(): (k: number) => Float64Array;
 }
 
-/** What a benchmark holds. */
+/** The holdings of a benchmark. */
 export interface Holdings {
   readonly names: readonly string[];
   /** On the days that are reported. @throws Refusal NO_COMMON_DATES where it has none of them */

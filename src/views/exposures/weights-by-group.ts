@@ -96,7 +96,7 @@ export function groupsMaker(figures: DatedFigures, { groups, summing }: SideGrou
   };
 }
 
-/** The same where they are figures already, read figure by figure. @param positions of the dates in those of the run */
+/** As `summedGroups` for existing figures, read figure by figure. @param positions of the dates in those of the run */
 export function keptGroups(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupSums {
   const columnOf = (group: number): Float64Array =>
     figures.values.subarray(group * figures.known.length, (group + 1) * figures.known.length);
@@ -129,7 +129,7 @@ export interface GroupWeights {
   readonly group: string;
   /** Sum of the weights on each date. */
   readonly weights: Float64Array;
-  /** The same of the benchmark, null without one. */
+  /** Weights of the benchmark, or null. */
   readonly benchmark: Float64Array | null;
 }
 

@@ -18,7 +18,7 @@ export interface LimitsInput extends Pick<Watched, 'issuersOn'> {
   /** Column whose values are issuers; IDENTIFIER where names are their own. */
   readonly by: string;
   readonly findings: readonly Finding[];
-  /** Called before the published rule is measured on a date; what was measured before is kept when it throws. */
+  /** Called before the published rule is measured on a date; earlier measurements are kept when it throws. */
   readonly onDate?: () => void;
 }
 

@@ -7,7 +7,7 @@ import { watchedDates, type Watched } from './watched-dates.js';
 /** Figures of a rule on the dates of a run. */
 interface RuleFigures {
   readonly rule: LimitRuleName;
-  /** Value and cause of each row, [2 x rows x dates]; a cause is said beyond its bound alone. */
+  /** Value and cause of each row, [2 x rows x dates]; a cause is given only beyond the bound. */
   readonly values: DatedFigures;
   /** Name and move that come nearest to a breach, [2 x dates]; no name beyond a bound, or where none can. */
   readonly distances: DatedFigures;

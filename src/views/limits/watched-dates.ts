@@ -5,7 +5,7 @@ import type { WatchedDate } from '#domain/compliance/monitor.js';
 import type { Day } from '#domain/time/days.js';
 import { panelRows } from '../panel-rows.js';
 
-/** What is watched on the closes of a run. */
+/** The weights that are watched on the closes of a run. */
 export interface Watched {
   /** Issuers of the names, [H], on days in ascending order; null where names are their own. */
   readonly issuersOn: ((day: Day) => readonly string[]) | null;
@@ -38,7 +38,7 @@ export function* watchedDates(columns: RunColumns, to: number, input: Watched): 
     const issuers = input.issuersOn?.(days[at]!) ?? null;
     const close = weights.at(at);
     for (let name = 0; name < held.length; name++) if (close[name] !== 0) held[name] = 1;
-    // Weights before trades are those of the portfolio: of an index beside it they are not stored.
+    // Weights before trades are those of the portfolio: those of an accompanying index are not stored.
     let drifted = isEvent && !header.has_index_weights && at > 0 ? before.at(event) : null;
     if (drifted !== null && kind === 'action')
       drifted = withoutExits(drifted, { previous, close, growth: level[at]! / level[at - 1]! });
@@ -64,7 +64,7 @@ interface Around {
   readonly growth: number;
 }
 
-/** Weights that prices alone make: what a name that leaves brings instead of its last price is not one. */
+/** Weights that only prices determine: the proceeds of a leaving security instead of its last price are excluded. */
 function withoutExits(drifted: Float64Array, { previous, close, growth }: Around): Float64Array {
   const own = drifted.map((weight, name) => (weight !== 0 && close[name] === 0 ? previous[name]! / growth : weight));
   const total = own.reduce((sum, weight, name) => sum + weight - drifted[name]!, 1);

@@ -53,7 +53,7 @@ export function watchedBreaches(columns: RunColumns, market: MarketData | null):
 export interface WatchedSpan {
   /** Says the issuers of names; without it, or the column, each name is its own. */
   readonly market: MarketData | null;
-  /** Column of issuers, ISSUER unless given. */
+  /** Column of issuers. Default: ISSUER. */
   readonly by?: string | undefined;
   /** Position of the first date that is reported. */
   readonly from: number;
@@ -64,7 +64,7 @@ export interface WatchedSpan {
   readonly keep?: ((market: MarketData | null) => KeepFigures) | undefined;
 }
 
-/** What stands for the column of issuers where each name is its own. */
+/** Replaces the column of issuers where each security is its own issuer. */
 export const OWN_ISSUERS = 'IDENTIFIER';
 
 /**

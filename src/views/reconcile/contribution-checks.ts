@@ -7,7 +7,7 @@ import type { PanelRows } from '../panel-rows.js';
 import { readWindow, type Span } from '../run-window.js';
 import { check, type RowPass } from './check.js';
 
-/** Windows drawn beside the whole run; the same for the same run. */
+/** Number of windows drawn in addition to the whole run; equal for the same run. */
 const WINDOWS = 5;
 /** Longest of them, in sessions. */
 const WINDOW_SESSIONS_MAX = 504;

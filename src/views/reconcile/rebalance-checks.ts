@@ -7,14 +7,14 @@ interface Applied {
   readonly date: string;
   readonly cap: number | null;
   readonly redistributed: number;
-  /** Whether weights became index shares before: they were capped then, and have drifted since. */
+  /** True when weights became index shares before: they were capped then, and have drifted since. */
   readonly hasDrifted: boolean;
   /** Applied weights and weights before capping, [H]. */
   readonly applied: Float64Array;
   readonly uncapped: Float64Array;
   /** 1 for the names held at the cap, [H]. */
   readonly isCapped: Uint8Array;
-  /** Whether the run is that of the index itself. */
+  /** True when the run is that of the index itself. */
   readonly isOfIndex: boolean;
   /** An overlay may hold more than its value. */
   readonly isOverlay: boolean;
@@ -52,7 +52,7 @@ function readApplied(
   const H = names.length;
   const isOfIndex = runId === indexId;
   const defers = treatment.stale_targets === 'defer';
-  // What a strategy holds depends on its tolerance and its costs.
+  // The holdings of a strategy depend on its tolerance and its costs.
   const isHeld = isOfIndex && at >= 0 && rebalances[r + 1]?.at !== at;
   return {
     date,
@@ -66,7 +66,7 @@ function readApplied(
     isCapped: columns.u8('capped', r * H, (r + 1) * H),
     held: isHeld ? columns.f64(hasIndexWeights ? 'indexWeights' : 'weights', at * H, (at + 1) * H) : null,
     prices: isHeld && defers ? columns.f64('price', at * H, (at + 1) * H) : null,
-    // What is meant for names that wait for a bar is in cash as well.
+    // Weights of securities that wait for a bar are in cash as well.
     cash: isHeld && !hasIndexWeights && !defers ? columns.f64('cash', at, at + 1)[0]! : null,
   };
 }
@@ -81,7 +81,7 @@ function sumChecks(rebalance: Applied): Check[] {
   return [
     check({
       name: `rebalance ${date}: weights`,
-      meaning: 'Applied weights sum to what is invested: 1 less the cash held beside them.',
+      meaning: 'Applied weights sum to the invested share: 1 less cash.',
       left: invested,
       right: cash !== null ? 1 - cash : isOverlay ? invested : Math.min(1, invested),
     }),
@@ -96,7 +96,7 @@ function sumChecks(rebalance: Applied): Check[] {
       : [
           check({
             name: `rebalance ${date}: redistributed`,
-            meaning: 'What was moved is what names lost to the cap.',
+            meaning: 'The moved weight equals the weight that securities lost to the cap.',
             left: moved,
             right: exposure * redistributed,
           }),
@@ -118,7 +118,7 @@ function heldCheck({ date, applied, held, prices }: Applied): Check[] {
     check({
       name: `rebalance ${date}: held`,
       meaning:
-        'What the index holds at the close is what was applied, where no name waits for a bar; the sides are of the name furthest from it.',
+        'The weights held at the close equal the applied weights where no security waits for a bar; the sides are those of the security with the largest difference.',
       ...furthestHeld.sides(),
     }),
   ];
@@ -131,8 +131,8 @@ interface HeldRow {
 }
 
 /**
- * Names without a bar stay as they were; what they leave to the others is spread by what was applied, beside short
- * positions by what there is.
+ * Securities without a bar keep their weight; the weight left to the others is spread in proportion to the applied
+ * weights, or with short positions to the existing ones.
  */
 function noteHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
   const waits = (i: number): boolean => prices !== null && Number.isNaN(prices[i]!);
@@ -160,7 +160,7 @@ function capChecks({ date, cap, applied, uncapped, isCapped, hasDrifted, isOfInd
     check({
       name: `rebalance ${date}: capped names`,
       meaning:
-        'Names held at the cap weigh as much as it, of what is invested; the sides are of the one furthest from it.',
+        'Securities held at the cap have that weight, as a share of the invested part; the sides are those of the security with the largest difference.',
       ...atCap.sides(),
     }),
   ];

@@ -15,11 +15,11 @@ import { weightPass } from './weight-checks.js';
 export interface StoredFile {
   readonly name: string;
   readonly recorded: string;
-  /** SHA-256 of what is stored now, null when it is not there. */
+  /** SHA-256 of the stored bytes, null when they are missing. */
   readonly found: string | null;
 }
 
-/** What else a reconciliation takes. */
+/** Further inputs of a reconciliation. */
 export interface Measured {
   /** Of what the run holds last, null where it could not be measured. */
   readonly risk: MeasuredRisk | null;
@@ -108,7 +108,7 @@ const UNREADABLE: Check = {
   holds: false,
 };
 
-/** Null where what is stored is no record any more, which is what a reconciliation is there to tell. */
+/** Null where the stored bytes are not a valid record, which a reconciliation must report. */
 function recordIn(columns: RunColumns): RunRecord | null {
   try {
     return readRecord(columns);

@@ -57,7 +57,7 @@ interface DriftedRow {
   /** Weights of the session before; becomes those of this one. */
   readonly previous: Float64Array;
   readonly factors: Float64Array;
-  /** Names that paid dividends less a tax where what a short position in one paid, the whole, is not stored. */
+  /** Securities that paid taxed dividends, where the gross dividend charged to a short position is not stored. */
   readonly withheld: ReadonlySet<number>;
   /** Growth of the whole by prices, from the closes before as they were. */
   readonly gross: number;
@@ -118,7 +118,7 @@ function growthRows(
   const carried = new Float64Array(names.length).fill(Number.NaN);
   const factors = new Float64Array(names.length);
   return (t, { prices, held }) => {
-    // What happened to a name changes what it grew by from the price before.
+    // Events of a security change its growth from the price before.
     const touched = (effects.get(t) ?? []).map(({ name, effect, onShort }) => ({
       name,
       effect: held[name]! < 0 ? onShort : effect,

@@ -33,7 +33,7 @@ import { storedLabels } from '../stored-labels.js';
 import { sectorWeights, yearEndSectors, type YearEndSectors } from '../year-end-sectors.js';
 import { heldWeights, weightsView, type HeldRisk } from '../weights-view.js';
 
-/** A series on days of its own. */
+/** A series on its own days. */
 export interface DatedLine {
   readonly days: Int32Array;
   readonly values: Float64Array;
@@ -48,7 +48,7 @@ export interface Constituent {
   readonly isCapped: boolean;
 }
 
-/** Risk of what a run holds, or why there is none to show. */
+/** Risk of the holdings of a run, or the reason why there is none to show. */
 export type RiskFound = { readonly measured: HeldRisk } | Missing;
 
 /** Risk of the held weights by name, largest contribution first. */
@@ -59,8 +59,8 @@ export interface RiskFigures {
 }
 
 /**
- * What reports print of one stored run: the numbers of the service's own views, made by the same functions.
- * Everything is computed when it is first asked for.
+ * The figures that reports print of one stored run: the numbers of the service's own views, computed by the same
+ * functions, each when it is first requested.
  */
 export interface RunFigures {
   /** How the run differs from what it would be now; null while it does not. */
@@ -77,7 +77,7 @@ export interface RunFigures {
   /** Portfolio rebased to 100. */
   readonly level: DatedLine;
   indexLevel(): DatedLine;
-  /** External benchmark rebased to 100, null without one. */
+  /** External benchmark rebased to 100, or null. */
   benchmark(): (DatedLine & { readonly id: string }) | null;
   drawdown(): DatedLine;
   /** Trailing volatility and the sessions it looks back over; null when the run is too short for it. */
@@ -88,7 +88,7 @@ export interface RunFigures {
   concentration(): WeightsView['concentration'];
   /** Held on the last date, largest first. */
   constituents(): readonly Constituent[];
-  /** Weight of each sector on the last date, largest first; null stands for names without one. */
+  /** Weight of each sector on the last date, largest first; null is the sector of securities that have none. */
   sectors(): readonly { readonly sector: string | null; readonly weight: number }[];
   /** Weight of each sector on every date, by average weight, the largest first. */
   sectorHistory(): YearEndSectors['sectors'];
@@ -96,17 +96,17 @@ export interface RunFigures {
   yearEndSectors(years: number): YearEndSectors;
   /** Every published rule of concentration over the run, by issuer where the market knows them. */
   limits(): readonly WatchedRule[];
-  /** Rule of concentration that calls for rebalances; null of an index without one. */
+  /** Concentration rule that triggers rebalances, or null. */
   readonly watchedRule: LimitRuleName | null;
-  /** Whether the market knows issuers; each name is its own otherwise. */
+  /** True when the market has issuers; otherwise each security is its own issuer. */
   readonly hasIssuers: boolean;
-  /** Breaches of the rule that calls for rebalances; null of an index without one. */
+  /** Breaches of the rule that triggers rebalances, or null. */
   breaches(): WatchedBreaches | null;
   /** Dividends in index points. */
   dividendPoints(): DividendPointsView | Missing;
   /** The latest rebalance as orders of a portfolio that held the index; null of an overlay. */
   pack(aum: number): RebalanceOrders | Missing | null;
-  /** What is held on the last date, in other circumstances. */
+  /** Holdings on the last date, under other circumstances. */
   scenarios(asked: readonly Scenario[]): readonly ScenarioFound[] | Missing;
   /** The latest rebalances, newest first. */
   rebalances(limit: number): readonly RebalanceFigures[];
@@ -129,7 +129,7 @@ export interface StoredRun {
   /** Its market on its calendar, or why there is none. */
   readonly market?: SessionMarket | Missing;
   readonly terms: RunTerms;
-  /** Current unless given. */
+  /** Default: current. */
   readonly stale?: StaleState | null;
 }
 

@@ -21,7 +21,7 @@ import type { Missing } from './missing.js';
 /** Ordinary dividends of a run in points of its level. */
 export function runDividends(columns: RunColumns, sm: SessionMarket): DividendPointsView | Missing {
   if (sm.market.adjustment === 'total')
-    return { missing: 'The prices of the store include dividends: what was paid cannot be told from them.' };
+    return { missing: 'The prices of the store include dividends, so paid dividends cannot be derived from them.' };
   return dividendPointsView(columns, { window: { start: null, end: null }, ...runFractions(columns, sm) });
 }
 
@@ -36,7 +36,7 @@ export function runFractions(columns: RunColumns, sm: SessionMarket): Pick<Divid
 
 /** A rebalance as the orders of one portfolio. */
 export interface RebalanceOrders extends Pick<Pack, 'capacity'> {
-  /** How much of the portfolio before the orders is sold within so many days. */
+  /** Share of the portfolio before the orders that can be sold within each number of days. */
   readonly liquidation: Pack['liquidation'];
   readonly date: string;
   /** Share of the daily volume that is traded. */
@@ -92,7 +92,7 @@ export interface ScenarioFound {
 /** Reference column of the groups whose mean a name without prices takes. */
 const PROXIES = 'SECTOR';
 
-/** What a run holds on its last date in other circumstances. */
+/** The holdings of a run on its last date under other circumstances. */
 export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: readonly Scenario[]): ScenarioFound[] {
   const { header } = columns;
   const market = scenarioMarket(sm, { header, weights: heldWeights(columns, null), by: PROXIES });
@@ -107,7 +107,7 @@ export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: read
   });
 }
 
-/** What a refusal found, or its message where it lists nothing. */
+/** The findings of a refusal, or its message when it lists none. */
 function reasonOf({ message, detail }: Refusal): string {
   const findings = (detail?.['findings'] ?? []) as readonly Finding[]; // Of every refusal that has them.
   return findings.length === 0 ? message : findings.map((finding) => finding.message).join(' ');

@@ -23,7 +23,7 @@ export interface ReportInput {
   /** Program and version, for the metadata of the file. */
   readonly creator: string;
   readonly fonts: FontShelf;
-  /** Told how far the drawing is, 0 to 1; stops it by throwing. */
+  /** Receives the progress of the drawing, 0 to 1; stops it by throwing. */
   readonly report: (fraction: number, message: string) => void;
 }
 
@@ -69,7 +69,7 @@ export function renderReport({ template, figures, renderedAt, creator, fonts, re
   return { bytes: endPdf(pdf), pages: pages.length };
 }
 
-/** A report whose head is bound bears the name of the index beside its own. */
+/** A report with a header bound to an index shows the name of the index and its own. */
 function titleOf({ name, blocks }: ReportTemplateDocument, figures: ReportInput['figures']): string {
   const heads = new Set(blocks.flatMap(({ kind, index_id }) => (kind === 'header' ? [index_id] : [])));
   const [first = null] = heads;

@@ -1,6 +1,6 @@
 import type { ReturnVariant } from '#domain/market/market-data.js';
 
-/** What is reinvested of the dividends, as reports name it. */
+/** Names of the return variants in reports, by their reinvestment of dividends. */
 export const RETURN_NAMES: Readonly<Record<ReturnVariant, string>> = {
   price: 'price return',
   total: 'total return',

@@ -1,4 +1,4 @@
-/** Rows of which at most so many are shown: a single one beyond them takes the row that would sum it up. */
+/** Rows up to a maximum number: a single further row is shown instead of a row that summarises it. */
 export function rowsWithin<T>(
   rows: readonly T[],
   limit: number,

@@ -1,6 +1,6 @@
 /**
- * One scale of sizes and one palette for every block. Lengths are points. The hues are distinguished by their lightness
- * alone, so that a page printed in grey still reads.
+ * One scale of sizes and one palette for every block. Lengths are points. The hues differ in lightness, so that a page
+ * printed in grey still reads.
  */
 export const INK = '#1b2430';
 export const MUTED = '#5a6472';

@@ -9,7 +9,7 @@ import { openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { startS3 } from '../../store/s3/s3-service.js';
 import { placesOf } from './running-cluster.js';
 
-/** Checkout of an earlier version, built, with tables that are a step or more behind. */
+/** Checkout of an earlier version, built. */
 export const OLDER = process.env['OLDER_CHECKOUT'];
 
 if (OLDER === undefined)

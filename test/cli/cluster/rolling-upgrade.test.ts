@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { INDEX, MARKET } from '../even-index.js';
 import { OLDER, openVersions } from './older-version.js';
@@ -56,15 +57,20 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     const versions = await openVersions();
     const { base, finished, listening } = versions;
     const older = resolve(OLDER!);
-    expect((await finished(older, ['migrate'])).status).toBe(0);
+    const migrated = await finished(older, ['migrate']);
+    expect(migrated.status).toBe(0);
+    /** Whether the tables of the earlier version are a step or more behind those of this one. */
+    const isBehind = Number(/version (\d+)/.exec(migrated.said)![1]) < PROTOCOL;
     const oldFront = await listening(older, 'serve', 'old-front');
     const oldWorker = await listening(older, 'worker', 'old-worker');
     const market = await ask(oldFront.url, 'POST', '/data/synthetic', MARKET);
     expect(await ended(oldFront.url, market['job_id'])).toMatchObject({ status: 'succeeded' });
     expect(await run(oldFront.url, 'BEFORE')).toMatchObject({ status: 'succeeded' });
 
-    const refused = await finished('.', ['serve', '--home', join(base, 'early'), '--port', '0']);
-    expect([refused.status, refused.said.includes('run divisor migrate')]).toEqual([78, true]);
+    if (isBehind) {
+      const refused = await finished('.', ['serve', '--home', join(base, 'early'), '--port', '0']);
+      expect([refused.status, refused.said.includes('run divisor migrate')]).toEqual([78, true]);
+    }
     expect((await finished('.', ['migrate'])).status).toBe(0);
     const front = await listening('.', 'serve', 'front');
     expect(await run(front.url, 'ASKED-OF-NEW')).toMatchObject({ status: 'succeeded', attempt: 1 });
@@ -75,7 +81,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
       .split('\n')
       .map((line) => Number((JSON.parse(line) as Json)['protocol']));
     expect(protocols.length).toBe(4);
-    expect(new Set(protocols).size).toBe(2);
+    expect(new Set(protocols).size).toBe(isBehind ? 2 : 1);
 
     await drained(versions, oldFront, first);
     const worker = await listening('.', 'worker', 'worker');
@@ -90,7 +96,8 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
       child.kill('SIGTERM');
       expect(await over).toBe(0);
     }
-    expect((await finished(older, ['migrate'])).status).toBe(78); // The tables are newer than it knows.
+    // Tables that are newer than it knows are refused.
+    expect((await finished(older, ['migrate'])).status).toBe(isBehind ? 78 : 0);
     await versions.close();
   },
 );

@@ -35,7 +35,7 @@ test('makes the product of the panel with itself weigh its rows by their factors
   expect([...squares]).toEqual([13, 52]);
 });
 
-test('a column is centred the same whatever stands beside it', () => {
+test('a column is centred independently of its neighbours', () => {
   const column = fc.array(fc.double({ min: -1e3, max: 1e3, noNaN: true }), { minLength: 5, maxLength: 5 });
   const of = { weights: undefined, factors: Float64Array.of(1, 0.5, 3, 0, 2) };
   fc.assert(

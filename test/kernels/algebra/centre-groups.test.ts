@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { centreGroups } from '#kernels/algebra/centre-groups.js';
 import { KernelFault } from '#kernels/assert.js';
 
-test('tells the mean of each group in each row, and leaves what is beside it', () => {
+test('returns the mean of each group in each row and the deviations from it', () => {
   const x = Float64Array.of(1, 10, 3, 2, 20, 6);
   const means = new Float64Array(4).fill(9);
   centreGroups(x, { groupAt: Int32Array.of(1, 0, 1), count: 2 }, means);

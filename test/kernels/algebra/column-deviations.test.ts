@@ -3,7 +3,7 @@ import { centreColumns } from '#kernels/algebra/centre-columns.js';
 import { columnDeviations } from '#kernels/algebra/column-deviations.js';
 import { KernelFault } from '#kernels/assert.js';
 
-test('sums the squares of what is beside the mean of each column, and leaves the panel as it was', () => {
+test('sums the squared deviations from the mean of each column, and does not change the panel', () => {
   const x = Float64Array.of(1, 2, 3, 6);
   const out = Float64Array.of(7, 7);
   columnDeviations(x, out);

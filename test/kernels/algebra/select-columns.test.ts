@@ -11,7 +11,7 @@ test('takes columns in the order asked for, less a constant', () => {
 test.each([
   ['a panel that is none', new Float64Array(5), { width: 2, columns: Int32Array.of(0), less: 0 }, new Float64Array(2)],
   [
-    'a column beside the panel',
+    'a column outside the panel',
     new Float64Array(4),
     { width: 2, columns: Int32Array.of(2), less: 0 },
     new Float64Array(2),

@@ -19,6 +19,6 @@ test('rows are taken in another order where the first pivot is nothing', () => {
   expect([...b]).toEqual([2.5, 3]);
 });
 
-test('a singular system is told', () => {
+test('a singular system is reported', () => {
   expect(solveSquare(Float64Array.of(1, 2, 2, 4), 2, Float64Array.of(1, 2))).toBe(false);
 });

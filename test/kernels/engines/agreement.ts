@@ -69,7 +69,7 @@ const SELECTIONS = [
   [61, 33],
 ] as const;
 
-/** Every operation of an engine against its plain definition, on arrays of its own and on foreign ones. */
+/** Tests every operation of an engine against its plain definition, on its own arrays and on foreign ones. */
 export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS): void {
   const own = (array: Float64Array): Float64Array => {
     const copy = engine.allocate(array.length);

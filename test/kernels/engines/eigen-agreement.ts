@@ -5,7 +5,7 @@ import { expectEqual } from '../../equal.js';
 import { expectClose } from '../closeness.js';
 import { randomPanel, randomSymmetric } from './random-matrices.js';
 
-/** An engine's eigenvalues and vectors beside the definition's, of matrices of some orders. */
+/** Compares an engine's eigenvalues and vectors with the definition's, for matrices of several orders. */
 export function testEigenAgreement(engine: Engine, orders: readonly number[]): void {
   test.each(orders)('finds the eigenvalues of order %i', (n) => {
     const a = randomSymmetric(n);

@@ -52,7 +52,7 @@ describe('the text of a number is that of JSON.stringify', () => {
     );
   });
 
-  test('for every power of two and of ten and what lies beside them', () => {
+  test('for every power of two and of ten and their neighbours', () => {
     const twos = Array.from({ length: 2098 }, (_, k) => 2 ** (k - 1074));
     const tens = Array.from({ length: 632 }, (_, k) => Number(`1e${k - 323}`));
     for (const value of [...twos, ...tens]) {
@@ -86,7 +86,7 @@ describe('the text of a number is that of JSON.stringify', () => {
   });
 });
 
-test('a number that is not finite is told and nothing is written for it', () => {
+test('a number that is not finite is reported and not written', () => {
   const parts: string[] = [];
   text.begin((part) => parts.push(Buffer.from(part).toString()));
   expect([NaN, Infinity, -Infinity].map((value) => text.number(value))).toEqual([false, false, false]);

@@ -53,7 +53,7 @@ const absent = async (name: string): Promise<never> => {
 };
 
 describe('the TensorFlow engine', () => {
-  test('serves the covariance product in float32 and says so', async () => {
+  test('serves the covariance product in float32 and reports it', async () => {
     const load: Loader = async (name) => (name === '@tensorflow/tfjs-node' ? { default: arithmetic } : absent(name));
     const engine = await tensorflowEngine(referenceEngine, load);
     expect(engine.precision).toBe('float32');

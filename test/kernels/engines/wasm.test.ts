@@ -70,7 +70,7 @@ describe('the arena', () => {
   });
 });
 
-test('permuting names permutes a product bit for bit: each pair is summed in an order of its own', () => {
+test('permuting columns permutes a product bit for bit: each pair has its own order of summation', () => {
   const columns = 75;
   const x = randomPanel(400, columns);
   const order = Array.from({ length: columns }, (_, i) => (i * 32) % columns); // 32 and 75 share no divisor

@@ -32,7 +32,7 @@ beforeEach(async () => {
 });
 afterEach(() => void limitMemory(usual));
 
-/** Bytes of the memory of this process that lie in files of the folder. */
+/** Bytes of the memory of this process in files of the folder. */
 function mappedBytes(): number {
   const lines = readFileSync('/proc/self/maps', 'utf8').split('\n');
   const ranges = lines.filter((line) => line.includes(folder)).map((line) => line.split(' ', 1)[0]!.split('-'));
@@ -43,7 +43,7 @@ const unlessPaged = (skip: (reason: string) => never): void => {
   if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
 };
 
-test('memory beyond the limit lies in files without names, and threads share it', async ({ skip }) => {
+test('memory beyond the limit is in unnamed files, and threads share it', async ({ skip }) => {
   unlessPaged(skip);
   const panel = new Float64Array(panelMemory(2 * MIB));
   expect(panel.every((value) => value === 0)).toBe(true);
@@ -128,7 +128,7 @@ test('a file that keeps its name is memory of another process, too, with room fo
   expect(Buffer.compare(new Uint8Array(opened), expected)).toBe(0);
 });
 
-/** A process of its own asks the GNU library for large memory that lies among other. */
+/** A separate process that requests large memory from the GNU library among other memory. */
 const AMONG_OTHERS = `
   import { ALONE_BYTES, limitMemory, openPagedFile, pagedFile, panelMemory } from '#kernels/memory/paged-memory.js';
   import { readdirSync, writeFileSync } from 'node:fs';

@@ -27,7 +27,7 @@ test('bytes are those that were given, whatever becomes of their memory', async 
   expect(await hash.hex()).toBe(sha256(Buffer.concat([BYTES, new Uint8Array(10)])));
 });
 
-test('hashes that are made side by side have nothing of each other', async ({ skip }) => {
+test('hashes that are computed side by side are independent', async ({ skip }) => {
   if (systemCalls() === null) skip('as above');
   const hashes = Array.from({ length: 8 }, () => systemSha256()!);
   for (let part = 0; part < 5; part++)

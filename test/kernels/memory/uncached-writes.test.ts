@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => void limitMemory(usual));
 
-/** Memory on a file that stays open, where the library asks the system for it alone. */
+/** Memory on a file that stays open, where the library maps it separately. */
 function writtenMemory(skip: (reason: string) => never): SharedArrayBuffer {
   if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
   const memory = panelMemory(ALONE_BYTES + 100);
@@ -31,7 +31,7 @@ function writtenMemory(skip: (reason: string) => never): SharedArrayBuffer {
 const SIZES = [1, 4095, 4096, 4097, 10_240, 100_008];
 
 test.for([0, 8, 16, 4080, 4096, 100_000, ALONE_BYTES - 50_000])(
-  'bytes from byte %i on are in memory as they were written, and none beside them',
+  'bytes from byte %i on are in memory as they were written, and no others',
   (offset, { skip }) => {
     const memory = writtenMemory(skip);
     const uncached = openUncachedWrites([memory]);
@@ -72,7 +72,7 @@ test('bytes that lie otherwise than those of the file are written all the same, 
   expect(new Uint8Array(memory, 8192, 50_000).every((byte) => byte === 4)).toBe(true);
 });
 
-test('memory that lies on no disk has none', ({ skip }) => {
+test('memory outside a disk has none', ({ skip }) => {
   const memory = writtenMemory(skip);
   limitMemory({ ...memoryLimit(), panelBytes: 2 ** 40, sharedFolder: memoryLimit().folder! });
   const shared = handedMemory(ALONE_BYTES, ALONE_BYTES);

@@ -59,7 +59,7 @@ describe.each([
     },
   );
 
-  test('shrinks by N / (N + T) unless told otherwise', () => {
+  test('shrinks by N / (N + T) by default', () => {
     expect(estimate(engine, randomPanel(60, 20), 20).diagnostics.intensity).toBe(20 / 80);
     expect(estimate(engine, randomPanel(60, 20), 20, { intensity: 0.4 }).diagnostics.intensity).toBe(0.4);
   });
@@ -102,7 +102,7 @@ describe.each([
     ).toBeCloseTo(3, 10);
   });
 
-  test('tells the mean off-diagonal correlation of the matrix it serves', () => {
+  test('reports the mean off-diagonal correlation of the matrix it serves', () => {
     for (const intensity of [0, 0.4, 1]) {
       const { matrix, diagnostics } = estimate(engine, randomPanel(60, 7), 7, { intensity, target: 'scaled_identity' });
       let total = 0;
@@ -133,10 +133,10 @@ describe.each([
   });
 
   test.each([
-    [1e-4, 1e-8, true], // 1e-12 below 0: rounding, beside 1
+    [1e-4, 1e-8, true], // 1e-12 below 0: rounding, relative to 1
     [1e-4, 1e-5, false],
     [100, 1e-13, true],
-    [100, 1e-9, false], // 1e-7 below 0, and 2e-8 are allowed beside an eigenvalue of 200
+    [100, 1e-9, false], // 1e-7 below 0, and 2e-8 are allowed with an eigenvalue of 200
   ])(
     'takes a variance of %d with a correlation %d past 1 for semi-definite: %s',
     (variance, beyond, isSemidefinite) => {
@@ -145,10 +145,10 @@ describe.each([
       const returns = randomPanel(5, 2);
       const { diagnostics } = estimate(producing(engine, product), returns, 2, { intensity: 0, scale: 1 });
       expect(diagnostics).toMatchObject({ isPositiveSemiDefinite: isSemidefinite, isRepaired: false });
-      const mended = estimate(producing(engine, product), returns, 2, { intensity: 0, scale: 1, repair: true });
-      expect(mended.diagnostics).toMatchObject({ isPositiveSemiDefinite: true, isRepaired: !isSemidefinite });
-      expect([mended.matrix[0], mended.matrix[3]]).toEqual([variance, variance]);
-      if (!isSemidefinite) expect(Math.abs(mended.diagnostics.smallestEigenvalue)).toBeLessThan(1e-14 * variance);
+      const repaired = estimate(producing(engine, product), returns, 2, { intensity: 0, scale: 1, repair: true });
+      expect(repaired.diagnostics).toMatchObject({ isPositiveSemiDefinite: true, isRepaired: !isSemidefinite });
+      expect([repaired.matrix[0], repaired.matrix[3]]).toEqual([variance, variance]);
+      if (!isSemidefinite) expect(Math.abs(repaired.diagnostics.smallestEigenvalue)).toBeLessThan(1e-14 * variance);
     },
   );
 
@@ -170,7 +170,7 @@ describe.each([
     );
   });
 
-  test('repair mends what float32 products break, in float64', () => {
+  test('repair corrects the errors of float32 products in float64', () => {
     // Products in float32 miss semi-definiteness by a little; here the diagonal misses it by a hundredth, each time.
     const coarse: Engine = {
       ...engine,
@@ -183,14 +183,14 @@ describe.each([
     const panel = randomPanel(10, 30).map((value) => value / 10);
     const broken = estimate(coarse, panel, 30, { intensity: 1e-9 });
     expect(broken.diagnostics).toMatchObject({ isPositiveSemiDefinite: false, isRepaired: false });
-    const mended = estimate(coarse, panel, 30, { intensity: 1e-9, repair: true });
-    expect(mended.diagnostics).toMatchObject({ isPositiveSemiDefinite: true, isRepaired: true });
+    const repaired = estimate(coarse, panel, 30, { intensity: 1e-9, repair: true });
+    expect(repaired.diagnostics).toMatchObject({ isPositiveSemiDefinite: true, isRepaired: true });
     for (let i = 0; i < 30; i++)
-      for (let j = 0; j < i; j++) expect(mended.matrix[i * 30 + j]).toBe(mended.matrix[j * 30 + i]);
+      for (let j = 0; j < i; j++) expect(repaired.matrix[i * 30 + j]).toBe(repaired.matrix[j * 30 + i]);
   });
 });
 
-test('both engines tell each stage once, in order', () => {
+test('both engines report each stage once, in order', () => {
   const stages: string[] = [];
   estimateCovariance(referenceEngine, randomPanel(30, 4), 4, defaults, new Float64Array(16), (stage) =>
     stages.push(stage),

@@ -17,7 +17,7 @@ import { matrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { randomPanel } from '../engines/random-matrices.js';
 
-/** The same estimate with every matrix formed. */
+/** Computes the estimate with every matrix formed. */
 function estimateByMatrices(returns: Float64Array, assets: number, shrinkage: Shrinkage) {
   const panel = returns.slice();
   const covariance = new Float64Array(assets * assets);
@@ -109,7 +109,7 @@ describe('lowRankCovariance', () => {
   });
 
   test.each([1e-1, 1e-3, 1e-5])(
-    'keeps the digits of the intensity when names differ by %d of what they share, and sessions are fewer',
+    'keeps the digits of the intensity when assets differ by %d of their common part, and sessions are fewer',
     (own) => {
       const [observations, assets] = [20, 40];
       const shared = randomPanel(observations, 1, 17);
@@ -120,7 +120,8 @@ describe('lowRankCovariance', () => {
       );
       const shrinkage: Shrinkage = { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 };
       const expected = estimateByMatrices(panel, assets, shrinkage).intensity;
-      // The distance itself is a difference of entries that agree to so many digits: 1e-16 over its relative size is what is left.
+      // The distance itself is a difference of entries that agree to many digits: its relative accuracy is 1e-16 over
+      // its relative size.
       expect(
         Math.abs(lowRankCovariance(wasmEngine(), panel.slice(), assets, shrinkage).intensity - expected),
       ).toBeLessThan(Math.max(1e-12, 1e-14 / own));

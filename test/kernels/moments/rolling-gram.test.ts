@@ -85,7 +85,7 @@ describe('createRollingGram', () => {
     }
   });
 
-  test('other names begin anew', () => {
+  test('other assets cause a full computation', () => {
     const rolling = createRollingGram(referenceEngine);
     const rows = rowsFrom(0, 50);
     rolling.over(names, rows, read);

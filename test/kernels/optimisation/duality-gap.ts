@@ -2,7 +2,7 @@ import type { Certificate } from '#kernels/optimisation/program/certificate.js';
 import { metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Point, Program } from '#kernels/optimisation/program/program.js';
 
-/** What a point is certified to be, by the programme's numbers and the point's alone. */
+/** The certificate of a point, computed from the programme's and the point's numbers only. */
 export interface Certified {
   /** Objective of the point less a bound below which no feasible point lies. */
   readonly gap: number;

@@ -57,7 +57,7 @@ describe('leastViolation', () => {
   });
 });
 
-test('proofs with limits on trades and norms are proofs by the definition too, and their margin is the told one', () => {
+test('proofs with limits on trades and norms are proofs by the definition too, with the reported margin', () => {
   const met = { rows: 0, kinks: 0, norms: 0 };
   for (let seed = 5001; seed <= 5000 + 200 * SHARE; seed++) {
     const program = randomProgram(seed);

@@ -10,7 +10,7 @@ import { readMatFile } from './mat-file.js';
 
 const FOLDER = fileURLToPath(new URL('../../../../../shared/data/maros-meszaros/', import.meta.url));
 const isThere = existsSync(FOLDER);
-if (!isThere) console.log('the Maros-Meszaros problems are not beside the project: their test is skipped');
+if (!isThere) console.log('the Maros-Meszaros problems are not in ../shared: their test is skipped');
 
 /** Larger magnitudes are no bound. */
 const INFINITE = 1e15;

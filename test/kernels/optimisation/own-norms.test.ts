@@ -35,7 +35,7 @@ function onCorrelations(program: Program): Program {
   };
 }
 
-describe('a norm with a metric of its own', () => {
+describe('a norm with a separate metric', () => {
   test('equal to that of the programme has the answer of a norm of the programme', () => {
     let compared = 0;
     for (let seed = 1; seed <= 60; seed++) {

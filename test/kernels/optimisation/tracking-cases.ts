@@ -58,7 +58,7 @@ export function covarianceOf({ N, covariance }: TrackingCase): Metric {
   return denseMetric(matrix, N);
 }
 
-/** The case as a programme, objective (w - b)' S (w - b); rows by id beside it. */
+/** Returns the case as a programme with the objective (w - b)' S (w - b), and its row ids. */
 export function programOf(problem: TrackingCase): { program: Program; rowIds: string[] } {
   const { N } = problem;
   const benchmark = doubles(problem.benchmark.data);

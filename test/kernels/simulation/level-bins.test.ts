@@ -44,7 +44,7 @@ describe('bins of levels', () => {
     expect(binQuantile(bins, counts, 2, 0.5)).toBeCloseTo(1, 8);
   });
 
-  test('skip what is empty and interpolate inside what is not', () => {
+  test('skip empty bins and interpolate inside the others', () => {
     const bins = { low: Float64Array.of(0), scale: Float64Array.of(1), count: 4 };
     expect(binQuantile(bins, Uint32Array.of(1, 0, 0, 1), 0, 0.5)).toBe(1);
     expect(binQuantile(bins, Uint32Array.of(0, 4, 0, 0), 0, 0.25)).toBe(1.25);

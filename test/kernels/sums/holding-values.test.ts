@@ -50,7 +50,7 @@ test('a holding is worth the same, bit for bit, by the kernel over the panel and
   }
 });
 
-test('a value is money and what the units are worth', () => {
+test('a value is money and the value of the units', () => {
   const panel = Float64Array.of(0, 0, 0, 2, 3, 5);
   const holding = { columns: Int32Array.of(0, 2), units: Float64Array.of(10, 100), count: 2, money: 1 };
   expect(holdingValue(panel, 3, holding)).toBe(521);

@@ -67,7 +67,7 @@ describe.each(MADE_BY)('%s', (_, percentilesOf) => {
       (i: number) => Math.exp(9 * Math.sin(i * 78.233)),
       (i: number) => Math.floor(5 * Math.sin(i * 4.1414)),
       (i: number) => (i === 7 ? Infinity : i % 3 === 0 ? NaN : 1 / (i + 1)),
-      // Each part is parted again, until the levels are used up.
+      // Each part is divided again, until the levels are used up.
       (i: number) => (i < 170 ? -(2 ** (-5 * i)) : i),
       () => 2,
     ];

@@ -27,7 +27,7 @@ const euclidean = (a: readonly number[], b: readonly number[]) => Math.hypot(...
 const meanOf = (points: Matrix): number[] =>
   points[0]!.map((_, k) => sumOf(points.map((point) => point[k]!)) / points.length);
 
-/** Distance of two clusters from their members alone, without an update from one merge to the next. */
+/** Distance of two clusters computed only from their members, without updates from merge to merge. */
 function clusterDistance(a: Matrix, b: Matrix, linkage: HierarchyTerms['linkage']): number {
   if (linkage === 'ward')
     return Math.sqrt((2 * a.length * b.length) / (a.length + b.length)) * euclidean(meanOf(a), meanOf(b));

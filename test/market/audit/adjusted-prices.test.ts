@@ -8,7 +8,7 @@ const SESSIONS = 300;
 const EX_ROW = 150;
 const FIRST = 19_000;
 
-/** One quiet name that pays a tenth of its price, and whose price goes on as if it had not. */
+/** One quiet security that pays a tenth of its price without an effect on its price. */
 function doubtsOf(adjustment: Adjustment): string[] {
   const random = counterRandom({ seed: 5, stream: 0 });
   const close = emptyPanel(SESSIONS);
@@ -36,7 +36,7 @@ function doubtsOf(adjustment: Adjustment): string[] {
   return auditMarket(content, adjustment, () => {}).doubts.map(({ kind }) => kind);
 }
 
-test('a dividend that does not show in prices as traded is doubted, and one in prices that have it reinvested is not', () => {
+test('a dividend without effect on prices as traded is flagged, and one on prices with reinvestment is not', () => {
   expect(doubtsOf('none')).toEqual(['dividend_size']);
   expect(doubtsOf('splits')).toEqual(['dividend_size']);
   expect(doubtsOf('total')).toEqual([]);

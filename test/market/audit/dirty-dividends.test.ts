@@ -27,7 +27,7 @@ const number = (text: string | undefined) => (text === undefined || text === '' 
 const finite = (text: string | undefined) => (Number.isFinite(number(text)) ? text! : '');
 const positive = (text: string | undefined) => (number(text) > 0 && Number.isFinite(number(text)) ? text! : '');
 
-/** The dates whose dividends the audit doubts. */
+/** The dates of the dividends that the audit flags. */
 async function doubted(rows: readonly Row[]): Promise<ReadonlySet<string>> {
   const folder = await folderFor();
   const market = rows.map((row) =>

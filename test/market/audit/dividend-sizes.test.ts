@@ -11,9 +11,9 @@ interface Payer {
   readonly price: number;
   /** Width of the uniform daily move. */
   readonly noise: number;
-  /** Amount by payment, as told. */
-  readonly told: readonly number[];
-  /** What the price falls by, where that is another amount. */
+  /** Stated amount by payment. */
+  readonly stated: readonly number[];
+  /** Price fall by payment, where it is another amount. */
   readonly paid?: readonly number[];
   readonly every?: number;
   /** Price multiplied from half of the history on, with the action of a split. */
@@ -32,11 +32,11 @@ const action = (type: 'DIVIDEND' | 'SPLIT', row: number, value: number): Corpora
   subscriptionPrice: null,
 });
 
-/** Doubts about dividends of one name whose price falls by what it pays, with what they propose. */
-function doubtsOf({ price, noise, told, paid = told, every = QUARTER, consolidation = 1 }: Payer) {
+/** Warnings about dividends of one security whose price falls by the paid amount, with the proposed repairs. */
+function doubtsOf({ price, noise, stated, paid = stated, every = QUARTER, consolidation = 1 }: Payer) {
   const random = counterRandom({ seed: 11, stream: 3 });
-  const sessions = (told.length + 1) * every;
-  const half = every * Math.floor(told.length / 2) + Math.floor(every / 2);
+  const sessions = (stated.length + 1) * every;
+  const half = every * Math.floor(stated.length / 2) + Math.floor(every / 2);
   const close = emptyPanel(sessions);
   let last = price;
   for (let t = 0; t < sessions; t++) {
@@ -51,7 +51,7 @@ function doubtsOf({ price, noise, told, paid = told, every = QUARTER, consolidat
       fields: new Map([['CLOSE', close]]),
       reference: { columns: [], rows: new Map() },
       actions: [
-        ...told.map((value, i) => action('DIVIDEND', (i + 1) * every, value)),
+        ...stated.map((value, i) => action('DIVIDEND', (i + 1) * every, value)),
         ...(consolidation === 1 ? [] : [action('SPLIT', half, 1 / consolidation)]),
       ],
       universes: [],
@@ -69,35 +69,35 @@ function doubtsOf({ price, noise, told, paid = told, every = QUARTER, consolidat
 }
 
 test.each([
-  ['0.26 on 480', { price: 480, noise: 0.03, told: Array<number>(12).fill(0.26) }],
-  ['0.04 on 480', { price: 480, noise: 0.08, told: Array<number>(12).fill(0.04) }],
-  ['0.02 on 150', { price: 150, noise: 0.04, told: Array<number>(12).fill(0.02) }],
-  ['0.02 on 150, twice', { price: 150, noise: 0.04, told: [0.02, 0.02] }],
-  ['1.2 on 400, then on 4000', { price: 400, noise: 0.03, told: Array<number>(12).fill(1.2), consolidation: 10 }],
+  ['0.26 on 480', { price: 480, noise: 0.03, stated: Array<number>(12).fill(0.26) }],
+  ['0.04 on 480', { price: 480, noise: 0.08, stated: Array<number>(12).fill(0.04) }],
+  ['0.02 on 150', { price: 150, noise: 0.04, stated: Array<number>(12).fill(0.02) }],
+  ['0.02 on 150, twice', { price: 150, noise: 0.04, stated: [0.02, 0.02] }],
+  ['1.2 on 400, then on 4000', { price: 400, noise: 0.03, stated: Array<number>(12).fill(1.2), consolidation: 10 }],
 ] satisfies readonly [string, Payer][])('a dividend as its neighbours are is of the right size: %s', (_, payer) => {
   expect(doubtsOf(payer)).toEqual([]);
 });
 
-test('a hundredth of its neighbours is doubted, and put right', () => {
-  const told = [0.5, 0.5, 0.5, 0.005, 0.5, 0.5];
-  const paid = told.map(() => 0.5);
-  expect(doubtsOf({ price: 50, noise: 0.02, told, paid })).toEqual([
+test('a hundredth of its neighbours is flagged and corrected', () => {
+  const stated = [0.5, 0.5, 0.5, 0.005, 0.5, 0.5];
+  const paid = stated.map(() => 0.5);
+  expect(doubtsOf({ price: 50, noise: 0.02, stated, paid })).toEqual([
     { kind: 'dividend_size', row: 4 * QUARTER, value: 0.5 },
   ]);
 });
 
-test('dividends that are all a hundredth of what the price falls by are doubted, each of them', () => {
-  const told = Array<number>(8).fill(0.01);
-  const doubts = doubtsOf({ price: 50, noise: 0.02, told, paid: told.map(() => 1) });
-  expect(doubts).toEqual(told.map((_, i) => ({ kind: 'dividend_size', row: (i + 1) * QUARTER, value: 1 })));
+test('dividends that are all a hundredth of the price fall are all flagged', () => {
+  const stated = Array<number>(8).fill(0.01);
+  const doubts = doubtsOf({ price: 50, noise: 0.02, stated, paid: stated.map(() => 1) });
+  expect(doubts).toEqual(stated.map((_, i) => ({ kind: 'dividend_size', row: (i + 1) * QUARTER, value: 1 })));
 });
 
 test('an annual dividend that a rise hides once is of the right size when its neighbours are', () => {
-  const told = Array<number>(6).fill(2);
-  const paid = told.map((value, i) => (i === 3 ? -value : value));
-  expect(doubtsOf({ price: 50, noise: 0.02, told, paid })).toEqual([]);
+  const stated = Array<number>(6).fill(2);
+  const paid = stated.map((value, i) => (i === 3 ? -value : value));
+  expect(doubtsOf({ price: 50, noise: 0.02, stated, paid })).toEqual([]);
 });
 
 test('a dividend that is paid every week is no duplicate', () => {
-  expect(doubtsOf({ price: 50, noise: 0.02, told: Array<number>(30).fill(0.1), every: 7 })).toEqual([]);
+  expect(doubtsOf({ price: 50, noise: 0.02, stated: Array<number>(30).fill(0.1), every: 7 })).toEqual([]);
 });

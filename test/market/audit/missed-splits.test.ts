@@ -128,7 +128,7 @@ describe('a split that split-adjusted prices lack', () => {
     expect(audited(marketOf({ growth: split }), 'splits')[0]!.repair).not.toHaveProperty('inverse_columns');
   });
 
-  test('stays in doubt when its action is added, for that changes no price', () => {
+  test('stays flagged when its action is added, for that changes no price', () => {
     const content = marketOf({ growth: split });
     const insert: Repair = {
       kind: 'insert_action',
@@ -143,7 +143,7 @@ describe('a split that split-adjusted prices lack', () => {
 });
 
 describe('an action on the day of a jump', () => {
-  test('that does not explain it leaves the doubt', () => {
+  test('that does not explain it leaves the warning', () => {
     const content = marketOf({ growth: split, actions: [action('DIVIDEND', 0.2)] });
     expect(audited(content, 'none').map(({ kind }) => kind)).toEqual(['missed_split']);
     const grown = marketOf({
@@ -175,7 +175,7 @@ describe('an action on the day of a jump', () => {
 describe.each([-3, -1, 1, 3])('a split whose action is dated %i bars away', (bars) => {
   const misdated = marketOf({ growth: split, actions: [action('SPLIT', 2, BAR + bars)] });
 
-  test('is doubted on the day of the price, and no price is', () => {
+  test('is flagged on the day of the price, and no price is', () => {
     expect(audited(misdated, 'none')).toMatchObject([
       {
         kind: 'missed_split',
@@ -201,7 +201,7 @@ describe.each([-3, -1, 1, 3])('a split whose action is dated %i bars away', (bar
     expect(audited(moved, 'none')).toEqual([]);
   });
 
-  test('is no doubt once the action has that day', () => {
+  test('is not flagged once the action has that day', () => {
     expect(audited({ ...misdated, actions: [action('SPLIT', 2)] }, 'none')).toEqual([]);
   });
 });

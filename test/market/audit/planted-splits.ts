@@ -10,7 +10,7 @@ import type { RealSet } from './real-panels.js';
 const RATIOS = [2, 2, 2, 2, 3 / 2, 3 / 2, 3, 3, 4, 5, 7, 10, 1 / 2, 1 / 5, 1 / 8, 1 / 10, 1 / 10];
 /** Bars between a planted split and the ends of a history, and between it and real moves that could hide it. */
 const CLEAR_BARS = 30;
-/** About as many splits in a set: some hundred give a rate, and an audit lists at most a thousand doubts. */
+/** Approximate number of splits in a set: some hundred give a rate, and an audit lists at most a thousand warnings. */
 const PLANTED_MAX = 500;
 /** Falls of 30 % and more, and rises as far in logs: those that a split could be taken for. */
 const LARGE_MOVE = 1 / 0.7;
@@ -33,7 +33,7 @@ interface Planted {
   readonly ratio: number;
 }
 
-/** Splits that real sets lack, and prints on the wrong share basis: what the audit is right to name. */
+/** Splits missing from real sets, and prices on the wrong share basis: true findings of the audit. */
 const KNOWN_FAULTS: ReadonlySet<string> = new Set([
   'CSX 2011-06-16',
   'UAA 2012-07-10',
@@ -113,7 +113,7 @@ function withSplits(content: MarketContent, seed: number, truth: Planted[]): Mar
   const fields = new Map([...content.fields].map(([name, panel]) => [name, panel.slice()]));
   const [close, volume] = [fields.get('CLOSE')!, fields.get('VOLUME')];
   const width = content.identifiers.length;
-  // Small sets get several splits a name, far apart; of a large one, so many names that an audit lists all of them.
+  // Small sets get several splits per security, far apart; large ones few enough that an audit lists all of them.
   const each = Math.ceil(Math.min(PLANTED_MAX / width, content.dates.length / 250));
   const step = Math.ceil(width / PLANTED_MAX);
   content.identifiers.forEach((identifier, n) => {

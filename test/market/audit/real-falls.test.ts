@@ -15,7 +15,7 @@ const precision = (scores: readonly Score[]) => {
   return large === 0 ? 1 : right / (right + sum(scores, ({ claimed }) => claimed.length));
 };
 
-describe.skipIf(!hasRealSets)('splits planted into real prices, beside their real falls and rises', () => {
+describe.skipIf(!hasRealSets)('splits planted into real prices, among their real falls and rises', () => {
   let scores: readonly Score[] = [];
   beforeAll(() => {
     scores = [...realSets()].flatMap((set) => scoresOf(set, ['none', 'splits'], SEED));

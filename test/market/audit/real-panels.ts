@@ -10,7 +10,7 @@ import { COUNTED_NAMES_MAX, REAL_SETS, wideTable } from '../real-sets.js';
 /** Prices of one real set, as its publisher has them. */
 export interface RealSet {
   readonly name: string;
-  /** What its prices are. */
+  /** The adjustment of its prices. */
   readonly adjustment: Adjustment;
   readonly content: MarketContent;
 }
@@ -22,7 +22,7 @@ interface Bar {
   readonly volume: number;
 }
 
-/** Every price set beside the project, one at a time. */
+/** Every price set in ../shared, one at a time. */
 export function* realSets(): Generator<RealSet> {
   yield wide('us-large-20', 'total', 'us-large-20/sp500_dataset.csv.gz');
   yield wide('us-large-20, index', 'total', 'us-large-20/sp500_index.csv.gz');

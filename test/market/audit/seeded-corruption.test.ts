@@ -46,7 +46,7 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
   let actions = [...CLEAN.actions];
   const truth: Corruption[] = [];
   const used = new Set<string>();
-  // Bankruptcies fall by more than a half in a day by design: what is near one is left alone.
+  // Bankruptcies fall by more than a half in a day by design: their neighbourhood is not changed.
   const place = (): { readonly t: number; readonly n: number } => {
     for (;;) {
       const [t, n] = [40 + random.integer(SESSIONS.length - 100), random.integer(names)];
@@ -88,7 +88,7 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
     }
   }
 
-  /** Names that stand still from a day on, as a vendor goes on to print them after they have left. */
+  /** Repeats the last price of securities from a day on, as a vendor does after a delisting. */
   function stopNames(): void {
     const last = SESSIONS.length - 1;
     const living = CLEAN.identifiers.flatMap((identifier, n) =>
@@ -119,7 +119,7 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
     }
   }
 
-  /** Dividends in pence, and dividends told again a few days before. */
+  /** States dividends in pence, and repeats dividends a few days earlier. */
   function spoilDividends(): void {
     const dividends = actions.filter(
       ({ type, identifier, exDay }) =>
@@ -181,7 +181,7 @@ describe('seeded corruptions of a synthetic market', () => {
     expect(extra.length / doubts.length, JSON.stringify(extra)).toBeLessThanOrEqual(0.1);
   });
 
-  test('raise no doubt with a repair where there are none', () => {
+  test('raise no warning with a repair where there are none', () => {
     expect(auditMarket(CLEAN, 'none', () => {}).doubts.filter(({ repair }) => repair !== null)).toEqual([]);
   });
 

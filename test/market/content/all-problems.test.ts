@@ -97,7 +97,7 @@ const SOURCES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
         ]),
       ),
     ),
-  'a Parquet market beside CSV files': async () => {
+  'a Parquet market with CSV files': async () => {
     const folder = await folderFor();
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     for (const line of statements(['VARCHAR', 'DOUBLE'])) await connection.run(line);
@@ -136,12 +136,9 @@ const SOURCES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   },
 };
 
-test.each(Object.entries(SOURCES))(
-  'everything that is wrong with all tables of %s is told at once',
-  async (_name, findings) => {
-    expect(places(await findings()).toSorted()).toEqual(PROBLEMS);
-  },
-);
+test.each(Object.entries(SOURCES))('all problems of all tables of %s are reported at once', async (_name, findings) => {
+  expect(places(await findings()).toSorted()).toEqual(PROBLEMS);
+});
 
 describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
   let server: TestDatabase;
@@ -172,12 +169,12 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     return problems.findings();
   };
 
-  test('is told everything that is wrong with all of its tables', async () => {
+  test('reports all problems of all of its tables', async () => {
     for (const line of statements(['text', 'float8'])) await client.query(line);
     expect(places(await read()).toSorted()).toEqual(PROBLEMS);
   });
 
-  test('is told what is wrong with the rows of a table that lacks a column, and which table was meant', async () => {
+  test('reports the problems of the rows of a table that lacks a column, and the intended table', async () => {
     await client.query(
       `CREATE TABLE bars AS SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0::float8 AS "CLSOE", -1.0::float8 AS "VOLUME" FROM generate_series(1, 2)`,
     );

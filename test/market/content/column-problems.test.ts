@@ -78,7 +78,7 @@ describe('a file whose columns are wrong', () => {
   });
 });
 
-test('lines of JSON that are none are told each, and the others are read on', async () => {
+test('invalid lines of JSON are each reported, and the others are read', async () => {
   const line = (close: unknown) => JSON.stringify({ identifier: 'A', date: '2024-01-02', CLOSE: close });
   const findings = await inFolder({
     'market.jsonl': [line(1), '{"identifier":', '', line('x'), '[1]', line(2)].join('\n'),
@@ -164,7 +164,7 @@ describe('a misspelt name', () => {
       message.slice(message.lastIndexOf('. ') + 2),
     ]);
 
-  test('of a column that need not be there is doubted', async () => {
+  test('of an optional column gives a warning', async () => {
     expect(await warned({ 'market.csv': 'identifier,date,CLOSE,VOLUMNE,PE\nA,2024-01-02,1,1,1\n' })).toEqual([
       ['warning', 'UNKNOWN_FIELD', 'market.VOLUMNE', 'Did you mean VOLUME?'],
     ]);
@@ -175,7 +175,7 @@ describe('a misspelt name', () => {
     expect(await warned({ 'reference.csv': 'identifier,SECTR,SECTOR\nA,1,2\n' })).toEqual([]); // SECTOR is there
   });
 
-  test('of a file is doubted, and of the market is asked for', async () => {
+  test('of a file gives a warning, and of the market an error', async () => {
     expect(await warned({ 'universe.csv': 'universe,identifier\nU,A\n', 'notes.csv': 'x\n' })).toEqual([
       ['warning', 'UNKNOWN_FIELD', 'universe.csv', 'Did you mean universes?'],
     ]);

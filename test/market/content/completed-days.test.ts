@@ -40,7 +40,7 @@ function bitsOf({ identifiers, fields }: Panels, from: number, to: number): stri
 }
 
 test.each(['t, n', 'n, t', 'hash(n, t, 1)', 't DESC, n'])(
-  'whatever the order of rows (%s), each day is told of once and changes no more, and the digests are those of the whole',
+  'whatever the order of rows (%s), each day is reported once and changes no more, and the digests are those of the whole',
   async (order) => {
     const folder = await writeBars(order);
     const files = await folderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), createProblems());
@@ -80,7 +80,7 @@ test.each([
   [1, 1],
   [0, 0],
 ])(
-  'rows that are more or fewer than were counted (%i and %i instead of two and one) are told',
+  'rows that are more or fewer than were counted (%i and %i instead of two and one) are reported',
   async (first, second) => {
     const duck = await openDuckDb({});
     try {

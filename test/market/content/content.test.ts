@@ -7,7 +7,7 @@ import { emptyPanel } from '#market/panels/panels.js';
 
 const IDENTIFIERS = ['A', 'B\n"', 'C'];
 
-/** A content of so many days with a close of its own in every cell, and as many actions. */
+/** A content of this number of days with a distinct close in every cell, and as many actions. */
 function contentOf(days: number): MarketContent {
   const close = emptyPanel(days * IDENTIFIERS.length);
   for (let cell = 0; cell < close.length; cell++) close[cell] = cell % 7 === 3 ? Number.NaN : cell + 1;
@@ -73,7 +73,7 @@ test('a content has another hash as soon as any value of any day is another', ()
     { numRuns: 30 },
   ));
 
-test('a content has another hash when values lie on other days, or end earlier', async () => {
+test('a content has another hash when values are on other days, or end earlier', async () => {
   const content = contentOf(64);
   const later = { ...content, dates: content.dates.map((day) => day + 1) };
   const hashes = await Promise.all(

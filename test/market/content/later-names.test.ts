@@ -20,7 +20,7 @@ interface Made {
   readonly change?: (close: Record<string, (number | null)[]>) => void;
 }
 
-/** A market of so many days, the values of a name the same in each; N and Z begin later. */
+/** A market with constant values per security; N and Z begin later. */
 function made({ count, names, begins = DAYS, change = () => {} }: Made): MarketData {
   const close = Object.fromEntries(
     names.map((name): [string, (number | null)[]] => {

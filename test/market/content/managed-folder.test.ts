@@ -6,7 +6,7 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const newFolder = temporaryFolders();
 
-test('what a crash left is removed at the start, and nothing else', async () => {
+test('the start removes the remains of a crash, and nothing else', async () => {
   const root = await newFolder();
   const before = createManagedFolders(root);
   const finished = await before.create('kept');

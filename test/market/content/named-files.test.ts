@@ -41,7 +41,7 @@ test('a finding of a file names it and its row, whatever the file is called', as
   ]);
 });
 
-test('so does a finding about many rows, one about a column, and a doubt about the bars of a name', async () => {
+test('so does a finding about many rows, one about a column, and a warning about the bars of a security', async () => {
   const rows = (closes: readonly unknown[], note = '') =>
     `date,CLOSE,NOTE\n${closes.map((close, t) => `2024-01-${String(t + 2).padStart(2, '0')},${String(close)},${note}\n`).join('')}`;
   const closes = Array.from({ length: 25 }, () => 10);

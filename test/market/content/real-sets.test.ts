@@ -26,7 +26,7 @@ async function load(files: Record<string, string>) {
   return { content, findings, warnings: findings.map(({ code, path }) => `${code} ${path}`) };
 }
 
-/** Each set with the names and dates its publisher says it has, and the moves of more than a half that its notes tell of. */
+/** Each set with its documented numbers of securities and dates, and the moves of more than a half in its notes. */
 const SETS = [
   ['us-large-20', 'us-large-20/sp500_dataset.csv.gz', 20, 8313, undefined],
   ['us-large-20, its index', 'us-large-20/sp500_index.csv.gz', 1, 8313, undefined],
@@ -66,7 +66,7 @@ const loadSp500 = () => (sp500 ??= load({ 'market.csv': longCsv(SP500, { VOLUME:
 
 describe.skipIf(!hasRealSets)('real prices', () => {
   test.each(SETS)(
-    '%s loads whole, with the same content as CSV and as Parquet, and its jumps are told',
+    '%s loads whole, with the same content as CSV and as Parquet, and its jumps are reported',
     async (_name, file, names, dates, jumps) => {
       const { content, findings } = await (file === SP500 ? loadSp500() : load({ 'market.csv': longCsv(file) }));
       expect(content.identifiers).toHaveLength(names);
@@ -88,7 +88,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
     180_000,
   );
 
-  test('the memberships of the S&P 500 since 1996 are a universe, those that overlap told by their row', async () => {
+  test('the memberships of the S&P 500 since 1996 are a universe, overlaps being reported by row', async () => {
     const rows = readFileSync(`${REAL_SETS}/reference/sp500_ticker_start_end.csv`, 'utf8')
       .trim()
       .split(/\r?\n/)
@@ -114,7 +114,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
     if (overlapping.length === 0) expect(read!.content.universes).toHaveLength(rows.length);
   });
 
-  test('the doubtful prints of the S&P 500 set are told as jumps', async () => {
+  test('the suspect prices of the S&P 500 set are reported as jumps', async () => {
     const { content, warnings } = await loadSp500();
     // C and DUK print once the price of another share basis, PLD that of the company it had merged with; CSX split 3 for 1.
     const jumps = warnings.filter((warning) => warning.startsWith('PRICE_JUMP'));

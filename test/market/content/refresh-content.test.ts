@@ -73,7 +73,7 @@ describe('a refresh that adds', () => {
 });
 
 describe('a full refresh', () => {
-  test('takes every value of the source and tells those that were changed, added to a bar or taken away', async () => {
+  test('accepts every value of the source and reports those that were changed, added to a bar or removed', async () => {
     const held = await content(...HELD);
     const fresh = await content('A,2024-01-02,10,', 'B,2024-01-02,19,2', 'B,2024-01-03,21,7', ...NEXT);
     const { content: after, report } = refreshContent(held, fresh, {
@@ -133,7 +133,7 @@ describe('history that a refresh without full leaves out', () => {
     expect(ofC).toMatch(/1 added bar .*1 later bar held back/);
   });
 
-  test('is none where the source tells of the days held what is held', async () => {
+  test('is empty where the source repeats the stored days', async () => {
     const { report } = refreshContent(await content(...HELD), await content(...HELD, ...NEXT), {
       until: null,
       full: false,

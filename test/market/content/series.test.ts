@@ -100,11 +100,7 @@ describe('series of a folder', () => {
       'identifier,date,CLOSE\nSPX,2024-02-30,1\nSPX,,1\n',
       ['BAD_DATE series[row 1].date', 'BAD_DATE series[row 2].date'],
     ],
-    [
-      'a day told twice',
-      'identifier,date,CLOSE\nSPX,2024-01-02,1\nSPX,2024-01-02,1\n',
-      ['DUPLICATE_KEY series[row 2]'],
-    ],
+    ['a repeated day', 'identifier,date,CLOSE\nSPX,2024-01-02,1\nSPX,2024-01-02,1\n', ['DUPLICATE_KEY series[row 2]']],
     [
       'two currencies',
       'identifier,date,CLOSE,CURRENCY\nSPX,2024-01-02,1,USD\nSPX,2024-01-03,1,EUR\n',
@@ -148,7 +144,7 @@ describe('the content hash', () => {
   });
 });
 
-test('a market tells another history of a day when a series does', async () => {
+test('a market has another history of a day when a series has', async () => {
   const prefix = async (series: string, until = '2024-01-03') => {
     const held = await content(series);
     const { hash, digests } = await digestContent(held);
@@ -159,7 +155,7 @@ test('a market tells another history of a day when a series does', async () => {
     );
   };
   expect(prefixDiffers(await prefix(SERIES), await prefix(SERIES.replace('4704.81', '4700')))).toBe('history');
-  // What comes after the day changes nothing before it.
+  // Values after the day change nothing before it.
   expect(
     prefixDiffers(await prefix(SERIES, '2024-01-02'), await prefix(SERIES.replace('4704.81', '4700'), '2024-01-02')),
   ).toBeNull();

@@ -21,7 +21,7 @@ async function warnings(rows: readonly string[], codes: readonly string[], refer
 // 2024-01-06 was a Saturday, 2024-01-15 Martin Luther King's day: New York was closed, London was not.
 const ROWS = ['A,2024-01-05,10', 'A,2024-01-06,11', 'B,2024-01-06,12', 'A,2024-01-15,13'];
 
-test('a bar on a day that is no session of any calendar in use is told with the names that have one', async () => {
+test('a bar on a day without a session in any calendar in use is reported with the securities that have one', async () => {
   expect(await warnings(ROWS, ['XNYS'])).toEqual([
     [
       'NOT_A_SESSION',
@@ -45,7 +45,7 @@ test('a session of any of the calendars in use is one, those of the exchanges of
   expect(await days([])).toEqual([]);
 });
 
-test('a day before a calendar begins is not judged by it, and many days are told together', async () => {
+test('a day before a calendar begins is not checked by it, and many days are reported together', async () => {
   expect(await warnings(['A,1960-01-02,10'], ['XNYS'])).toEqual([]);
   const saturdays = Array.from(
     { length: 30 },

@@ -31,7 +31,7 @@ async function content(bars: Readonly<Record<string, readonly Bar[]>>, actions: 
 
 const DAYS = ['2020-08-24', '2020-08-25', '2020-08-26', '2020-08-27', '2020-08-28', '2020-08-31'];
 
-/** A security that is split on the last day, as a vendor tells of it before and after. */
+/** A security that splits on the last day, as a vendor delivers it before and after. */
 function splitSecurity(ratio: number, decimals: number, { seed = 1, price = 500 } = {}) {
   const chance = seeded(seed);
   const prices = DAYS.map(() => price * (0.95 + 0.1 * chance()));
@@ -123,7 +123,7 @@ const OTHERS: readonly (readonly [
   ['a bar that is missing', (bars) => bars.slice(1), {}],
   ['dividends that are not divided', (bars) => bars, { actions: ['A,DIVIDEND,0.82,2020-08-25'] }],
   [
-    'a split that a store as traded has beside it',
+    'a split that a store as traded also has as an action',
     (bars) => bars,
     { actions: ['A,SPLIT,4,2020-08-31'], adjustment: 'none' },
   ],

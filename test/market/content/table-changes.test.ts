@@ -37,7 +37,7 @@ const table = (
 });
 const EMPTY = { reference: table([], []), actions: [], universes: [] };
 
-test('a dividend of another amount is one changed row, also beside another of its day that stayed', () => {
+test('a dividend of another amount is one changed row, also when another of its day stayed', () => {
   const before = {
     ...EMPTY,
     actions: [dividend('A', '2024-01-10', 1), dividend('A', '2024-01-10', 2), dividend('B', '2024-01-11', 3)],
@@ -69,7 +69,7 @@ test('a dividend of another amount is one changed row, also beside another of it
   ]);
 });
 
-test('an announced dividend that is paid goes on as it was; with another amount it is another', () => {
+test('an announced dividend is continued when it is paid; with another amount it is changed', () => {
   const state = (value: number, status: 'announced' | 'paid') => ({
     ...EMPTY,
     actions: [{ ...dividend('A', '2024-01-10', value), status }],
@@ -90,7 +90,7 @@ test('an announced dividend that is paid goes on as it was; with another amount 
   expect(literal.corporate_actions).toMatchObject({ added: 0, changed: 1, total: 1 });
 });
 
-test('a membership that ends after the last day held goes on as it was; one that ends before it is another history', () => {
+test('a membership that ends after the last stored day is continued; one that ends before it changes history', () => {
   const before = { ...EMPTY, universes: [member('A', '2020-01-01', null), member('B', null, null)] };
   const after = { ...EMPTY, universes: [member('A', '2020-01-01', '2024-02-01'), member('B', null, '2024-01-20')] };
   const { universes } = compareTables(before, after, HELD);
@@ -100,7 +100,7 @@ test('a membership that ends after the last day held goes on as it was; one that
   ]);
 });
 
-test('reference values are told by column, whatever their order, and rows of names without bars are no history', () => {
+test('reference values are reported by column, whatever their order, and rows of names without bars are no history', () => {
   const before = {
     ...EMPTY,
     reference: table(

@@ -53,7 +53,7 @@ test('a stream compressed by ZSTD is refused with what is read instead', async (
   expect(findings[0]!.message).toMatch(/compressed by ZSTD.*Uncompressed.*Parquet/);
 });
 
-test('a stream compressed by LZ4 is read, and one that is damaged is told', async () => {
+test('a stream compressed by LZ4 is read, and a damaged one is reported', async () => {
   const bytes = Buffer.from(COMPRESSED.LZ4, 'base64');
   expect(await imported(bytes)).toEqual({ closes: Array.from({ length: 10 }, () => 7.5), findings: [] });
   const damaged = Buffer.from(bytes);

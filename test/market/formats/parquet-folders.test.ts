@@ -45,16 +45,16 @@ describe('keys of folders', () => {
     ],
     ['a year for the date that the file has', 'market/date=2015/a.parquet', BAR, undefined],
     ['what the file says as well', 'market/date=2015-01-02/identifier=N106/a.parquet', BAR, undefined],
-  ])('do not stand in place of the column: %s', async (_what, name, query, told) => {
+  ])('do not replace the column: %s', async (_what, name, query, expected) => {
     const { read, findings } = await readFolder(await folderOf({ [name]: query }));
     expect([read?.content.identifiers, [...(read?.content.dates ?? [])].map(formatDay)]).toEqual([
       ['N106'],
       ['2015-01-02'],
     ]);
     expect(findings.map(({ severity, code, path }) => [severity, `${code} ${path}`])).toEqual(
-      told === undefined ? [] : [['warning', `COLUMN_IGNORED ${name}`]],
+      expected === undefined ? [] : [['warning', `COLUMN_IGNORED ${name}`]],
     );
-    for (const part of told ?? []) expect(findings[0]!.message).toContain(part);
+    for (const part of expected ?? []) expect(findings[0]!.message).toContain(part);
   });
 
   test('that are no key of a bar leave columns of the files as they are', async () => {
@@ -67,7 +67,7 @@ describe('keys of folders', () => {
     ]);
   });
 
-  test('fill what the files lack, beside keys that they have, decoded', async () => {
+  test('fill missing columns of the files, next to keys that they have, decoded', async () => {
     const files = {
       'market/date=2015-01-02/CLOSE=1/identifier=A%20B/a.parquet': 'SELECT 5.5 AS CLOSE',
       'market/date=2015-01-05/CLOSE=1/identifier=C/a.parquet': 'SELECT 6.5 AS CLOSE',
@@ -85,7 +85,7 @@ describe('keys of folders', () => {
     ]);
   });
 
-  test('that are no date where the files have none are told with the folder', async () => {
+  test('that are not dates where the files have none are reported with the folder', async () => {
     const query = "SELECT 'A' AS identifier, 1.0 AS CLOSE";
     expect(await findingsOf({ 'market/date=2015/a.parquet': query, 'market/date=2015/b.parquet': query })).toEqual([
       ['error', 'BAD_DATE market/date=2015', 'The folder key date=2015 is no date; YYYY-MM-DD is needed.'],
@@ -191,7 +191,7 @@ describe('files that are not as they should be', () => {
     ]);
   });
 
-  test('are said to have changed where they did so before they were read, whatever the reader says of them', async () => {
+  test('are reported as changed when they changed before they were read, whatever the reader reports', async () => {
     const folder = await folderOf({ 'market/a.parquet': BAR });
     const problems = createProblems();
     const files = await folderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), problems);

@@ -105,7 +105,7 @@ describe('Parquet of other writers', () => {
     expect(await hashOf(other)).toBe(await hashOf(one));
   });
 
-  test('partitioned by year, or by identifier with the key in the name of the folder alone, gives the same content', async () => {
+  test('partitioned by year, or by identifier with the key only in the name of the folder, gives the same content', async () => {
     const [one, years, names] = [await folderFor(), await folderFor(), await folderFor()];
     await copy(PLAIN, join(one, 'market.parquet'));
     await copy(`SELECT *, year(date) AS year FROM (${PLAIN})`, join(years, 'market'), ', PARTITION_BY (year)');
@@ -144,7 +144,7 @@ describe('Parquet of other writers', () => {
     ]);
   });
 
-  test.each(DAMAGED)('with %s is told', async (_what, query, expected) => {
+  test.each(DAMAGED)('with %s is reported', async (_what, query, expected) => {
     expect(await findingsOf(query)).toEqual(expected);
   });
 });

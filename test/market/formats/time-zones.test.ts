@@ -28,7 +28,7 @@ const pandasNote = (timezone: string, dates = 'date'): string =>
     ],
   });
 
-/** What Arrow writes beside a table: its schema as the first message of a stream. */
+/** The schema that Arrow stores in the metadata of a table: the first message of a stream. */
 async function arrowNote(timezone: string): Promise<string> {
   const schema = new Schema([
     new Field('identifier', new Utf8()),
@@ -84,7 +84,7 @@ test('the dates of another table are of its zone, too', async () => {
   expect(actions.map(({ exDay }) => formatDay(exDay))).toEqual(['2024-01-03']);
 });
 
-test('a zone that nobody knows is told with its column', async () => {
+test('an unknown zone is reported with its column', async () => {
   const folder = await folderFor();
   await writeFile(join(folder, 'market.parquet'), ['Mars/Olympus', '2024-01-02 00:00:00', 'pandas']);
   const { findings } = await readFolder(folder);

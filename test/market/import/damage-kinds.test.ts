@@ -20,7 +20,7 @@ const KINDS = {
 };
 
 describe.each(Object.entries(KINDS))('%s with', (_format, damages) => {
-  test.each(damages)('%s is told where it is, and no store is made of it', async (_kind, expected, read) => {
+  test.each(damages)('%s is reported with its location, and no store is created', async (_kind, expected, read) => {
     const { isRead, findings } = await read();
     expect(places(findings.filter(({ severity }) => severity === 'error'))).toEqual(expected);
     expect(isRead).toBe(false);
@@ -39,7 +39,7 @@ test.each([
   expect(await hashOf(join(folder, 'other'))).toBe(await hashOf(join(folder, 'sound')));
 });
 
-test('there are more than 58 kinds of damage, each of its own', () => {
+test('there are more than 58 distinct kinds of damage', () => {
   const kinds = Object.entries(KINDS).flatMap(([format, damages]) => damages.map(([kind]) => `${format} ${kind}`));
   expect(new Set(kinds).size).toBe(kinds.length);
   expect(kinds.length).toBeGreaterThanOrEqual(58);

@@ -59,7 +59,7 @@ describe('a workbook', () => {
     ['an error of Excel', ['A', '2024-01-02', '#N/A'], 'NOT_A_NUMBER market[row 1].CLOSE'],
     ['no identifier', [null, '2024-01-02', 1], 'BAD_IDENTIFIER market[row 1].identifier'],
     ['a value beyond the header', ['A', '2024-01-02', 1, 5], 'UNREADABLE_FILE market[row 1]'],
-  ])('with %s is told', async (_what, row, place) => {
+  ])('with %s is reported', async (_what, row, place) => {
     expect((await workbook([HEADER, row])).places).toEqual([place]);
   });
 
@@ -78,7 +78,7 @@ describe('a workbook', () => {
     expect(read?.content.reference.rows.get('A')?.[0]?.values).toEqual(['=HYPERLINK("x")']);
   });
 
-  test('with a formula is told', async () => {
+  test('with a formula is reported', async () => {
     const bytes = sheetOf(
       '<row r="1"><c r="A1" t="inlineStr"><is><t>identifier</t></is></c><c r="B1" t="inlineStr"><is><t>date</t></is></c><c r="C1" t="inlineStr"><is><t>CLOSE</t></is></c></row><row r="2"><c r="A2" t="inlineStr"><is><t>A</t></is></c><c r="B2" t="inlineStr"><is><t>2024-01-02</t></is></c><c r="C2"><f>1+1</f><v>2</v></c></row><row r="4"><c r="A4" t="inlineStr"><is><t>A</t></is></c><c r="B4" t="inlineStr"><is><t>soon</t></is></c><c r="C4"><v>2</v></c></row>',
     );
@@ -98,7 +98,7 @@ describe('a workbook', () => {
     expect(findings.map(({ code }) => code)).toEqual(['UNREADABLE_FILE']);
   });
 
-  test('with another sheet, or without a market, is told', async () => {
+  test('with another sheet, or without a market, is reported', async () => {
     expect((await workbook([HEADER, ['A', '2024-01-02', 1]], 'prices')).places).toEqual([
       'EMPTY_DATASET market',
       'UNKNOWN_FIELD prices',
@@ -124,7 +124,7 @@ test('a table whose index has another number of rows than its data is refused wi
 });
 
 describe('a zip of CSV files', () => {
-  test('tells problems at file, row and column', async () => {
+  test('reports problems at file, row and column', async () => {
     const { places: reported } = await csv({
       'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\nA,2024-01-03,"1,5"\n',
       'reference.csv': 'identifier,NAME\n,x\n',
@@ -132,7 +132,7 @@ describe('a zip of CSV files', () => {
     expect(reported).toEqual(['NOT_A_NUMBER market[row 2].CLOSE', 'BAD_IDENTIFIER reference[row 1].identifier']);
   });
 
-  test('with a file of another name is told, wherever the name leads', async () => {
+  test('with a file of another name is reported, wherever the name leads', async () => {
     const market = 'identifier,date,CLOSE\nA,2024-01-02,1\n';
     expect((await csv({ 'market.csv': market, 'prices.csv': 'x\n' })).places).toEqual(['UNKNOWN_FIELD prices.csv']);
     expect((await csv({ 'market.csv': market, '../../etc/passwd': 'x' })).places).toEqual(['UNREADABLE_FILE ']);
@@ -176,7 +176,7 @@ describe('a zip of CSV files', () => {
   test('that lies about its size is one finding', async () => {
     const zip = Buffer.from(writeZip([{ name: 'market.csv', text: 'identifier,date,CLOSE\nA,2024-01-02,1\n' }]));
     const more = deflateRawSync(Buffer.alloc(5_000_000, 0x41));
-    // The same entry around a larger content: sizes in both headers still say the small one.
+    // The entry around a larger content: sizes in both headers still state the small one.
     const name = 'market.csv';
     const head = zip.subarray(0, 30 + name.length);
     const directory = Buffer.from(zip.subarray(zip.indexOf(Buffer.from('PK\u0001\u0002', 'latin1'))));

@@ -91,7 +91,7 @@ test.each(QUESTIONS)('an answer about %s is not asked for again: %j by %j', asyn
   expect(answered.preview.data.filter(([name]) => name === 'A').map((row) => row[close])).toEqual(closes);
 });
 
-test('a column of texts that tells the rows of one day apart is taken for the identifier, and asked about', async () => {
+test('a text column that distinguishes the rows of one day is proposed as the identifier, with a question', async () => {
   const bars = (name: string) => `2024-01-02,Auto,${name},10\n2024-01-03,Auto,${name},11\n`;
   const { rows_read, unsure, preview } = await inspected({
     'x.csv': `Date,Branche,Wertpapier,Close\n${bars('BMW')}${bars('VOW')}`,
@@ -114,7 +114,7 @@ test('a single file that is called as an instrument is that one, and one that is
   expect(await named('PRICES.csv')).toEqual([true, 'file:{identifier}.csv', 'PRICES']);
 });
 
-test('files are named by what stands beside a label above their header, quoted or not, in any case', async () => {
+test('the value next to a label above the header names a file, quoted or not, in any case', async () => {
   const file = (line: string, close: number) => `${line}\nStart;2024-01-02\nDate;Close\n2024-01-02;${close}\n`;
   const answers = { identifier_from: 'heading:Security', skip_rows: 2 };
   const { findings, preview } = await inspected(
@@ -201,7 +201,7 @@ test('a file that has a header alone is refused by its name among others', async
   expect(findings).toMatchObject([{ severity: 'error', code: 'EMPTY_DATASET', file: 'B.csv' }]);
 });
 
-test('German headings, and days behind the names, are recognised', async () => {
+test('German headings, and days after the identifiers, are recognised', async () => {
   const german = 'Datum;Eröffnung;Hoch;Tief;Schluss;Volumen\n02.01.2024;10,5;11;10;10,7;100\n';
   const { mapping } = await inspected({ 'A.csv': german, 'B.csv': german });
   expect(mapping).toMatchObject({
@@ -226,7 +226,7 @@ test('German headings, and days behind the names, are recognised', async () => {
   ]);
 });
 
-test('a torn Parquet file and a row that contradicts another are told by name and place', async () => {
+test('a truncated Parquet file and contradicting rows are reported by name and location', async () => {
   const torn = await inspected({ 'A.parquet': 'PAR1 and no end', 'B.parquet': 'PAR1 and no end' });
   expect(torn.findings.map(({ code, file }) => [code, file])).toEqual([
     ['UNREADABLE_FILE', 'A.parquet'],

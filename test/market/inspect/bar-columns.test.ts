@@ -66,7 +66,7 @@ test.each([
     [650.1, 655.2, 649.3, 652.5, 512_345],
   ],
   [
-    'what tells Excel the delimiter',
+    'the line that states the delimiter for Excel',
     'NDA.csv',
     'sep=;\nDate;Bid;Opening price;High price;Low price;Closing price;Total volume;Trades;\n2024-01-16;119,1;118,5;119,5;118,1;119,2;1 234 567;4 321;\n',
     [118.5, 119.5, 118.1, 119.2, 1_234_567],

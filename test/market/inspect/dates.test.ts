@@ -15,7 +15,7 @@ const inspected = (files: Readonly<Record<string, string>>) =>
     ).toString('base64'),
   });
 
-/** So many names on 3 April 2024 that no other day is among the rows of a sample, then one name on another day. */
+/** Many securities on 3 April 2024, so that a sample contains no other day, then one security on another day. */
 const prices = (first: string, second: string) =>
   ['Day;Ticker;Px Last', ...Array.from({ length: SAMPLE_ROWS }, (_, n) => `${first};N${n};10`), `${second};N0;11`].join(
     '\n',
@@ -43,7 +43,7 @@ test('where every row may be either, it is asked', async () => {
   });
 });
 
-test('notes and lists of names beside prices are left out', async () => {
+test('notes and lists of securities next to prices are ignored', async () => {
   const found = await inspected({
     'prices.csv': prices('2024-04-03', '2024-04-04'),
     'README.txt': 'vendor notes',

@@ -49,7 +49,7 @@ test.each([
   expect([bars, mapping.encoding, asked]).toEqual([BARS, null, []]);
 });
 
-test('text that is not UTF-8 is read as windows-1252, and that is told', async () => {
+test('text that is not UTF-8 is read as windows-1252, and that is reported', async () => {
   const { bars, mapping, asked } = await read(latin(ROWS));
   expect([bars, mapping.encoding]).toEqual([BARS, 'windows-1252']);
   expect(asked).toMatchObject([{ taken: 'windows-1252', required: false }]);

@@ -6,7 +6,7 @@ import { inspect } from '#market/inspect/inspect.js';
 
 const DAYS = ['2024-01-02', '2024-01-03'];
 
-test('a mapping that is given is read as it is: what it finds is told, and nothing is mended', async () => {
+test('a given mapping is used unchanged: its findings are reported, and nothing is corrected', async () => {
   const zip = writeZip([{ name: 'x.csv', text: 'Date,Ticker,Close\n01/02/2024,A,10\n01/13/2024,A,0\n' }]);
   const content = { kind: 'csv', content: Buffer.from(zip).toString('base64') } as const;
   const mapping = Mapping.parse({
@@ -90,7 +90,7 @@ test('a file of Parquet is looked at as it is sent', async () => {
   expect(preview.data.map((row) => row.at(-1))).toEqual([10, 11]);
 });
 
-test('a row a date and name of a frame with an index of both is recognised by what pandas says of its index', async () => {
+test('a frame with one row per date and security is recognised by the pandas metadata of its index', async () => {
   const recognised = async (pandas: object) => {
     const bytes = parquetWriteBuffer({
       columnData: [

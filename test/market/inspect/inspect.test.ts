@@ -168,7 +168,7 @@ const VENDORS: readonly (readonly [vendor: string, files: Record<string, string>
   ],
 ];
 
-test("a vendor's own column of dividends beside adjusted closes is told not to be the one that is used", async () => {
+test("a vendor's dividend column next to adjusted closes is reported as unused", async () => {
   const { mapping, findings, unsure } = await inspected(VENDORS.find(([vendor]) => vendor === 'Tiingo')![1]);
   expect(mapping.adjusted_close).toBe('adjClose');
   const said = expect.stringMatching(/divCash.*adjClose.*corporate_actions/) as string;
@@ -232,7 +232,7 @@ describe('exports to Excel', () => {
   });
 });
 
-describe('what the data does not say is asked', () => {
+describe('facts that the data does not state are asked', () => {
   test('days that may be of two formats', async () => {
     const { unsure, confidence } = await inspected({
       'x.csv': 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n',
@@ -298,7 +298,7 @@ test('adjusted closes that are no numbers are left out, so that what is proposed
   expect([rows_read, findings, confidence]).toEqual([2, [], 'unsure']);
 });
 
-test('adjusted closes tell whether closes are as traded: a split shows between them or not', async () => {
+test('adjusted closes show if closes are as traded: a split appears between them or not', async () => {
   const head = 'Date,Ticker,Close,Adj Close\n';
   const raw = await inspected({ 'x.csv': `${head}2024-01-02,A,100,50\n2024-01-03,A,51,51\n` });
   const split = await inspected({ 'x.csv': `${head}2024-01-02,A,50,49\n2024-01-03,A,51,51\n` });

@@ -30,7 +30,7 @@ test.each([
   ['one code is proposed as the currency of the store', LONG, '--currency GBP'],
   ['pence are no currency', LONG.replaceAll('GBP', 'GBp'), 'no code of three capitals'],
   ['several are declared by name', LONG.replace('GBP', 'USD'), 'declare CURRENCY by name'],
-])('columns of terms beside bars are told where they are not read: %s', async (_case, text, said) => {
+])('columns of terms next to bars are reported where they are not read: %s', async (_case, text, said) => {
   const { findings, unsure, mapping, rows_read } = await inspected({ 'x.csv': text });
   expect(rows_read).toBe(2);
   expect(mapping.ignore).toEqual(['Currency', 'Sector']);
@@ -82,7 +82,7 @@ test('where nothing is recognised the question names the columns, and the layout
   expect(unsure[0]!.question).toMatch(/"colour", "shape".*wide/);
 });
 
-test('a wide table without a number is told so', async () => {
+test('a wide table without a number is reported', async () => {
   const { rows_read, confidence, findings } = await inspected({ 'x.csv': 'Date,A,B\n2024-01-02,,\n2024-01-03,,\n' });
   expect([rows_read, confidence, places(findings)]).toEqual([0, 'unsure', ['EMPTY_DATASET market']]);
   expect(findings[0]!.message).toContain('no row with a number');

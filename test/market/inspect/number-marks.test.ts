@@ -96,7 +96,7 @@ test.each([
     ['1.233', '12.5'],
     [1.233, 12.5],
   ],
-])('between semicolons another number decides what the mark of %j is', async (cells, closes) => {
+])('between semicolons another number decides the meaning of the mark of %j', async (cells, closes) => {
   expect(await closesOf(';', cells)).toEqual([closes, []]);
 });
 
@@ -109,7 +109,7 @@ test.each([
   [';', ['14.82', '7.5'], ['58.490', '51200'], [14.82, 58.49, 7.5, 51_200], []],
   [',', ['14,82', '7,5'], ['58,490', '512'], [14.82, 58_490, 7.5, 512], ['thousands']],
 ] as const)(
-  'between %j beside closes %j the shares %j are whole numbers, unless one has another fraction',
+  'between %j next to closes %j the shares %j are whole numbers, unless one has another fraction',
   async (delimiter, closes, volumes, read, asked) => {
     expect(await readAs(delimiter, { Close: closes, Volume: volumes })).toEqual([read, asked]);
   },
@@ -121,7 +121,7 @@ test('a company called 3M is no number of three million', async () => {
   expect(await readAs(';', { Close: ['90'], Company: ['3M'] }, { units: 'read' })).toEqual([[90], []]);
 });
 
-test('a count of shares with a comma below what is looked at first is a whole number, and asked', async () => {
+test('a count of shares with a comma below the sample is a whole number, and asked', async () => {
   const rows = Array.from({ length: 80 }, (_, i) => i);
   const Volume = rows.map((i) => (i === 79 ? '1,250' : '900'));
   const [read, asked] = await readAs(';', { Close: rows.map(() => '14,82'), Volume });
@@ -160,7 +160,7 @@ test.each([
   expect(await readAs(';', { Close: closes, Volume: volumes })).toEqual([read, []]);
 });
 
-test('commas between thousands that stand below what is looked at first are asked', async () => {
+test('commas between thousands below the sample are asked', async () => {
   const dates = (count: number) =>
     Array.from(
       { length: count },

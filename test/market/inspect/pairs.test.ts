@@ -40,16 +40,13 @@ test.each<[string, readonly Row[]]>([
     ],
   ],
   ['in place of the field', [['Date', 'AAPL US Equity', 'Date', 'MSFT US Equity']]],
-])(
-  'each name of a sheet with days beside each is on its own days, where its name stands %s',
-  async (_where, header) => {
-    const { preview, unsure, findings } = await inspected([...header, ...BODY]);
-    expect(preview.data).toEqual(READ);
-    expect([unsure.filter(({ required }) => required), findings]).toEqual([[], []]);
-  },
-);
+])('each security of a sheet with separate days is on its own days, with its name %s', async (_where, header) => {
+  const { preview, unsure, findings } = await inspected([...header, ...BODY]);
+  expect(preview.data).toEqual(READ);
+  expect([unsure.filter(({ required }) => required), findings]).toEqual([[], []]);
+});
 
-test('a close without the day beside it is told, and nothing is read', async () => {
+test('a close without a day is reported, and nothing is read', async () => {
   const header: Row = ['Date', 'AAPL US Equity', 'Date', 'MSFT US Equity'];
   const { rows_read, findings } = await inspected([
     header,

@@ -30,7 +30,7 @@ const STOCKS =
   '2024-01-02,AAPL,10,10,11,9,10,100\n2024-01-02,MSFT,20,20,21,19,20,100\n' +
   '2024-01-03,AAPL,11,11,12,10,11,100\n2024-01-03,MSFT,21,21,22,20,21,100\n';
 
-test('beside the table of all names, companies and an index by day are left out', async () => {
+test('companies and an index by day are ignored next to the table of all securities', async () => {
   const set = {
     'sp500_companies.csv': 'Exchange,Symbol,Shortname,Marketcap\nNMS,AAPL,Apple,1000\nNMS,MSFT,Microsoft,1000\n',
     'sp500_index.csv': 'Date,S&P500\n2024-01-02,4000\n2024-01-03,4001\n',
@@ -46,7 +46,7 @@ test('beside the table of all names, companies and an index by day are left out'
   expect([mapping.layout, rows_read]).toEqual(['long', 4]);
 });
 
-test('files that are left out by name are added to what a vendor is known to write besides prices', async () => {
+test('files excluded by name are added to the known other files of a vendor', async () => {
   const bars = 'Date,Open,High,Low,Close,Adj Close,Volume,Dividends\n2024-01-02,10,11,9,10,10,100,0\n';
   const { mapping } = await inspected(
     { 'A.csv': bars, 'B.csv': bars, 'C.csv': 'x\n' },
@@ -74,7 +74,7 @@ test('the days of an exchange are days: a history of prices as Refinitiv exports
   expect(found).toMatchObject({ recognised_as: 'Refinitiv', rows_read: 2 });
 });
 
-test('of a table without a row it is told that there is none, and nothing is asked', async () => {
+test('an empty table is reported, and nothing is asked', async () => {
   const { findings, unsure, rows_read } = await inspected({ 'A.csv': 'date,identifier,CLOSE\n' });
   expect([rows_read, unsure, findings.map(({ code, path }) => `${code} ${path}`)]).toEqual([
     0,
@@ -83,7 +83,7 @@ test('of a table without a row it is told that there is none, and nothing is ask
   ]);
 });
 
-test('all damaged files are told at once', async () => {
+test('all damaged files are reported at once', async () => {
   const bars = (adjusted: string) => `Date,Close,Adj Close\n2024-01-02,10,${adjusted}\n2024-01-03,11,11\n`;
   const { unsure } = await inspected({
     'A.csv': bars('10'),

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-/** Looks at a folder as the service does: what cannot be read of it is told beside the rest. */
+/** Inspects a folder as the service does: unreadable files are reported with the rest. */
 async function inspected(given: Record<string, string>, said: Said = {}) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);
@@ -63,7 +63,7 @@ test.each<[string, string, Record<string, string>, string, string]>([
   expect([recognised_as, taken, names]).toEqual([vendor, adjustment, [name]]);
 });
 
-test('CRSP is said to need splits and dividends beside its closes', async () => {
+test('CRSP needs splits and dividends in addition to its closes', async () => {
   const { unsure } = await inspected({ 'dsf_v2.csv': CIZ });
   expect(unsure.map(({ field, question }) => [field, /corporate_actions/.test(question)])).toContainEqual([
     'adjustment',
@@ -71,7 +71,7 @@ test('CRSP is said to need splits and dividends beside its closes', async () => 
   ]);
 });
 
-test('names of Datastream stand above their codes and currencies, which are told', async () => {
+test('identifiers of Datastream are above their codes and currencies, which are reported', async () => {
   const { recognised_as, preview, unsure, findings } = await inspectedSheet([
     ['Name', 'ALPHA INC', 'BETA INC'],
     ['Code', '@A(P)', '@B(P)'],
@@ -89,7 +89,7 @@ test('names of Datastream stand above their codes and currencies, which are told
   expect(unsure.map(({ question }) => question)).toContainEqual(expect.stringContaining('--currency USD'));
 });
 
-test('days beside each of many names are those of pairs, and a slash in a name is read as a point', async () => {
+test('days next to each of many securities form pairs, and a slash in an identifier is read as a point', async () => {
   const names = ['A', 'B', 'C', 'D', 'BRK/B'].map((name) => `${name} US Equity`);
   const { recognised_as, rows_read, findings, preview } = await inspectedSheet([
     names.flatMap((name, i) => (i === names.length - 1 ? [name] : [name, null])),

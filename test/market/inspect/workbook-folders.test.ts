@@ -154,7 +154,7 @@ describe('an archive of workbooks', () => {
   const looked = (archive: Buffer, answers: Answers = {}) =>
     inspect({ kind: 'csv', content: archive.toString('base64') }, { answers });
 
-  test('is read as a folder of them is, a name a file, with the tables beside them', async () => {
+  test('is read as a folder of them is, one file per security, with the other tables', async () => {
     const files = {
       ...Object.fromEntries(
         Array.from({ length: 70 }, (_, i) => [`N${i}.OQ.xlsx`, writeWorkbook([refinitiv(10 + i)])]),

@@ -30,7 +30,7 @@ describe('a workbook', () => {
     ],
   };
 
-  test('of a sheet a name is read whole, beside its reference and without its notes', async () => {
+  test('of one sheet per security is read whole, with its reference and without its notes', async () => {
     const sheets = [notes, sheet('AAPL', 10), sheet('BRK.B', 20), reference, { name: 'Sheet4', rows: [] }];
     const { files, rows_read, mapping, preview, unsure, findings } = await inspectedSheets(sheets);
     expect([files, rows_read, mapping.identifier_from, mapping.ignore]).toEqual([2, 4, 'file:{identifier}', ['Notes']]);
@@ -41,7 +41,7 @@ describe('a workbook', () => {
       ['BRK.B', '2024-01-03', 21],
     ]);
     expect(unsure.filter(({ field }) => field === 'ignore')).toEqual([
-      expect.objectContaining({ question: 'No days stand in Notes: left out.', taken: 'Notes', required: false }),
+      expect.objectContaining({ question: 'No days in Notes: ignored.', taken: 'Notes', required: false }),
     ]);
     expect(findings.filter(({ severity }) => severity === 'error')).toEqual([]);
   });

@@ -62,7 +62,7 @@ function adjustedGrowth(
 
 describe('a dividend', () => {
   test('is the amount paid: previous close x (1 - multiple before / multiple after)', async () => {
-    // 2 a share after a close of 100: what is before is multiplied by 1 - 2 / 100.
+    // 2 a share after a close of 100: earlier closes are multiplied by 1 - 2 / 100.
     const factor = 98 / 100;
     const {
       actions,
@@ -85,7 +85,7 @@ describe('a dividend', () => {
     [0.77, 257.13, 259.43],
     [0.1925, 64.28, 64.86],
     [0.015625, 3.17, 3.2],
-  ])('of %d is told to its last digit by closes in single precision', async (dividend, before, close) => {
+  ])('of %d is derived to its last digit from closes in single precision', async (dividend, before, close) => {
     const factor = 0.9731;
     const rows = [before * 1.01, before, close, close * 1.02].map((price, t) => {
       const written = Math.fround(price);
@@ -102,7 +102,7 @@ describe('a dividend', () => {
     expect((await derivedFrom(rows)).actions).toEqual([]);
   });
 
-  test('is no rounding of the vendor: one multiple rounded to two decimals tells none', async () => {
+  test('is not rounding of the vendor: one multiple rounded to two decimals implies none', async () => {
     const rows = Array.from({ length: 60 }, (_, t) => {
       const close = 50 + ((t * 37) % 23) / 10;
       return [formatDay(dayFrom('2024-01-02') + t), close, (close * 0.8931).toFixed(2)] as const;
@@ -120,7 +120,7 @@ describe('a dividend', () => {
     expect(actions).toEqual([{ type: 'DIVIDEND', value: 2, date: '2024-01-04' }]);
   });
 
-  test('is derived of no adjusted close of 0 or less, as before a dividend above the price: those days are told', async () => {
+  test('is not derived from adjusted closes of 0 or less, as before a dividend above the price: those days are reported', async () => {
     const { actions, places: found } = await derivedFrom([
       ['2024-01-02', 100, -1],
       ['2024-01-03', 100, -0.5],
@@ -131,7 +131,7 @@ describe('a dividend', () => {
     expect(actions).toEqual([{ type: 'DIVIDEND', value: 2, date: '2024-01-05' }]);
   });
 
-  test('is told in one place only, and never of prices that hold it', async () => {
+  test('is stated in one place only, and never for prices that include it', async () => {
     const rows = [['2024-01-02', 1, 1]] as const;
     const table = 'identifier,type,value,ex_date\nA,DIVIDEND,1,2024-01-02\n';
     expect((await derivedFrom(rows, 'splits', table)).places).toEqual(['DUPLICATE_KEY mapping.adjusted_close']);
@@ -145,7 +145,7 @@ describe('a split', () => {
     [1.5, 66],
     [0.1, 1010],
     [20, 5.1],
-  ])('of %d is told from a dividend where closes are as traded', async (ratio, close) => {
+  ])('of %d is distinguished from a dividend where closes are as traded', async (ratio, close) => {
     const { actions } = await derivedFrom(
       [
         ['2024-01-02', 100, 100 / ratio],
@@ -195,7 +195,7 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
     return { ratio, days, closes, planted, total: adjustedGrowth(closes, days, planted) };
   }
 
-  test('tell each split as traded, and no dividend for it', async () => {
+  test('imply each split as traded, and no dividend for it', async () => {
     for (const k of SPLITS.keys()) {
       const { days, closes, planted, total } = splitName(k);
       const written = total.map((level) => ((level / total.at(-1)!) * closes.at(-1)!).toFixed(decimals));
@@ -218,7 +218,7 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
   });
 });
 
-test('a dividend of more than half the price is a doubt', async () => {
+test('a dividend of more than half the price is flagged', async () => {
   // No ratio of small numbers is 1 / (1 - 0.7284), alone or with a twentieth of the price in cash.
   const { actions, places: found } = await derivedFrom(
     [
@@ -231,7 +231,7 @@ test('a dividend of more than half the price is a doubt', async () => {
   expect(found).toEqual(['ADJUSTMENT_UNEXPLAINED market.A']);
 });
 
-test('adjusted closes of ten years, rounded to six decimals, tell each split and each dividend to the cent', async () => {
+test('adjusted closes of ten years, rounded to six decimals, imply each split and each dividend to the cent', async () => {
   const days = Array.from({ length: 2500 }, (_, t) => formatDay(dayFrom('2014-01-01') + t));
   const closes = days.map((_, t) => Number((40 + 10 * Math.sin(t / 50) + ((t * 7919) % 101) / 100).toFixed(2)));
   const planted = days.flatMap((date, t) => [
@@ -257,7 +257,7 @@ const isHalved = (name: string, date: string) => name === 'SAND' && date === '20
 
 describe.skipIf(!hasRealSets)('real adjusted closes', () => {
   test.each(REPAIRED)(
-    'of %s tell the dividends of the vendor on their ex-dates, and the adjusted closes to 1e-6',
+    'of %s imply the dividends of the vendor on their ex-dates, and the adjusted closes to 1e-6',
     async (name) => {
       const file = `${name}-1d-bad-div-fixed.csv`;
       const source = join(REAL_SETS, 'dirty-dividends', file);

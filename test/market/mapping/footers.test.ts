@@ -28,19 +28,19 @@ async function read(text: string, mapping = FROM_FILE) {
 const BARS = '2024-01-02,10,100\n2024-01-03,11,200\n';
 
 test.each([
-  ['a source in a row of its own', 'Source: Bloomberg\n', 'The last row holds no day, but "Source: Bloomberg"'],
+  ['a source in a separate row', 'Source: Bloomberg\n', 'The last row holds no day, but "Source: Bloomberg"'],
   ['the number of rows', '2\n', 'The last row holds no day, but "2"'],
   [
     'totals and a source',
     ',,\nTotal,,300\n"Source: a, b",,\n',
     'The last 3 rows hold no day, but "Total", "Source: a, b"',
   ],
-])('%s below the bars is left out, and told', async (_what, footer, told) => {
+])('%s below the bars is ignored and reported', async (_what, footer, expected) => {
   for (const mapping of [FROM_FILE, Mapping.parse({ ...FROM_FILE, thousands: ',' })]) {
     const { rows, closes, findings } = await read(BARS + footer, mapping);
     expect([rows, closes]).toEqual([2, [10, 11]]);
     expect(findings).toMatchObject([{ severity: 'warning', code: 'BAD_DATE', file: 'A.csv' }]);
-    expect(findings[0]!.message).toContain(told);
+    expect(findings[0]!.message).toContain(expected);
   }
 });
 

@@ -68,7 +68,7 @@ describe('columns', () => {
     ['CLOSE', 'Adj Closee', 'Date,Ticker,Close,Adj Close\n2024-01-02,A,10,9\n'],
     ['VOLUME', 'Volumme', 'Date,Ticker,Close,Volume\n2024-01-02,A,10,5\n'],
     ['date', 'Datte', 'Date,Ticker,Close\n2024-01-02,A,10\n'],
-  ])('that hold %s are not exchanged for those of its own name when %s is misspelt', async (name, from, text) => {
+  ])('that hold %s are not replaced by the unmapped columns when %s is misspelt', async (name, from, text) => {
     const columns = { identifier: 'Ticker', [name]: from };
     const { bars, findings } = await read({ 'x.csv': text }, { columns });
     expect([bars, findings.map(({ code, path }) => [code, path])]).toEqual([
@@ -77,7 +77,7 @@ describe('columns', () => {
     ]);
   });
 
-  test('that a file does not have, nor any like it, are told with those that it has', async () => {
+  test('that a file lacks, without a similar one, are reported with those that it has', async () => {
     const { findings } = await read({ 'x.csv': 'Date,Ticker,Kurs\n2024-01-02,A,10\n' }, mapping);
     expect(findings[0]!.message).toMatch(/"Last Price", which is not a column.* Its columns are Date, Ticker, Kurs\.$/);
   });
@@ -247,7 +247,7 @@ describe('a wide table', () => {
   test.each([
     ['fields first', 'Price,Close,Close,Volume\nTicker,A,B,A\nDate,,,\n'],
     ['names first', 'Ticker,A,B,A\nPrice,Close,Close,Volume\nDate,,,\n'],
-    ['dates named beside the fields', ',A,B,A\nDates,Close,Close,Volume\n'],
+    ['dates named next to the fields', ',A,B,A\nDates,Close,Close,Volume\n'],
     ['the first row written once a span', ',A,,B\nDates,Close,Volume,Close\n'],
   ])('with two header rows, %s', async (title, header) => {
     const row = title.startsWith('the first') ? '2024-01-02,10,5,20\n' : '2024-01-02,10,20,5\n';

@@ -8,7 +8,7 @@ import { reportPanelMemory } from '#market/panels/gc-pressure.js';
 const MIB = 1 << 20;
 
 test('versions that nobody holds any longer do not pile up in memory', async ({ skip }) => {
-  if (!existsSync('/proc/self/status')) skip('the system does not tell the peak of a process');
+  if (!existsSync('/proc/self/status')) skip('the system does not report the peak of a process');
   const version = { panels: 6, bytes: 16 * MIB };
   const child = fork(fileURLToPath(new URL('panels-in-turn.js', import.meta.url)), [
     '10',
@@ -22,7 +22,7 @@ test('versions that nobody holds any longer do not pile up in memory', async ({ 
   expect(peak).toBeLessThan(4 * whole + 80 * MIB); // the new one, the one before it, and what is being collected; ten would be 960 MiB
 });
 
-test('what is weighed takes no place, and is not weighed twice', () => {
+test('the recorded weight uses no memory, and is not recorded twice', () => {
   const panels = [new SharedArrayBuffer(64 * MIB)];
   const before = process.memoryUsage();
   for (let i = 0; i < 20; i++) reportPanelMemory(panels);

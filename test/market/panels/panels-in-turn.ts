@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { reportPanelMemory } from '#market/panels/gc-pressure.js';
 
-/** A process that holds one version of some panels after the other, the last two at a time, and tells the most memory it had in place, in bytes. */
+/**
+ * A process that holds versions of panels one after the other, at most two at a time, and reports its peak resident
+ * memory in bytes.
+ */
 const [versions, panels, bytes] = process.argv.slice(2).map(Number) as [number, number, number];
 let held: SharedArrayBuffer[] = [];
 for (let version = 0; version < versions; version++) {

@@ -29,7 +29,7 @@ async function read(folder: string) {
   return runMarketTask('readFiles', { files }, { load: { datasetId: 's', adjustment: 'none' } });
 }
 
-/** What tasks of this process have left in the places they hand markets over through. */
+/** Files that tasks of this process have left in the hand-over folders. */
 const leftBehind = () =>
   ['/dev/shm', tmpdir()].flatMap((place) =>
     readdirSync(place).filter((name) => name.startsWith(`divisor-${process.pid}-`)),
@@ -76,13 +76,13 @@ test('a process that is still small after its task does the next one', async () 
   expect(leftBehind()).toEqual([]);
 });
 
-test('Parquet files are read again and again, and what has changed in one of them is seen', async () => {
+test('Parquet files are read again and again, and changes of one of them are noticed', async () => {
   const [first, second] = [join(await folderFor(), 'made'), join(await folderFor(), 'made')];
   for (const [seed, folder] of [first, second].entries()) await generateInto(folder, seed);
   const hashes = [await read(first), await read(second), await read(first)];
   cpSync(second, first, { recursive: true });
   hashes.push(await read(first));
-  // The same process does them as long as its memory stays small, else another one.
+  // One process serves them as long as its memory stays small, else another one.
   await expect.poll(() => readersOf(process.pid).length).toBe(1);
   const [a, b, again, changed] = hashes.map((found) => (found.kind === 'accepted' ? found.summary.contentHash : found));
   expect([again, changed, a === b]).toEqual([a, b, false]);
@@ -178,7 +178,7 @@ test('a task that is cancelled rejects with the reason and leaves nothing behind
   expect(leftBehind()).toEqual([]);
 });
 
-test('a market is handed over through as much of the first place as there is, and a disk that is full is told', async ({
+test('a market is handed over through the available space of the first folder, and a full disk is reported', async ({
   skip,
 }) => {
   const base = await folderFor();
@@ -241,7 +241,7 @@ test('panels that are begun with another shape make void what came of those befo
   }
 });
 
-test('panels in a file that memory of this process cannot lie on are read from it, with their edges', async () => {
+test('panels in a file that this process cannot map are read from it, with their edges', async () => {
   const base = await folderFor();
   const [days, assets] = [300, 7];
   const panel = new Uint8Array(Float64Array.from({ length: days * assets }, (_, cell) => cell + 0.5).buffer);

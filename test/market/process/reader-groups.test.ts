@@ -16,7 +16,7 @@ async function groupFolder(controllers = 'memory pids'): Promise<string> {
   return folder;
 }
 
-test.skipIf(process.platform !== 'linux')('each reading process is in a group of its own with the limit', async () => {
+test.skipIf(process.platform !== 'linux')('each reading process is in a separate group with the limit', async () => {
   const [home, root, group] = [await temporaryFolder(), await temporaryFolder(), await groupFolder()];
   await writeFile(join(root, 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,10\n');
   const flags = `--data-roots ${root} --reader-memory-mb 700 --reader-cgroup ${group} --workers 1 --warm-up off --drain-ms 0`;

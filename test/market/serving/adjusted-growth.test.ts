@@ -14,7 +14,7 @@ import { priceSeries } from '#market/serving/price-series.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 
 const XNYS = openCalendars().get('XNYS')!;
-/** Of a holding that buys more of itself with what it is paid, which is what an adjusted close means. */
+/** Terms of a holding that reinvests its payments in itself, which is the definition of an adjusted close. */
 const TERMS = growthTerms(
   TreatmentSpec.parse({ reinvestment: 'constituent', special_dividends: 'constituent', rights: 'constituent' }),
   'USD',
@@ -22,8 +22,8 @@ const TERMS = growthTerms(
 );
 
 /**
- * Adjusted closes of every name beside the growth of a holding, which is computed by other code from other tables: from one bar to the
- * next, and from the first to the last.
+ * Largest disagreement of the adjusted closes of every security with the growth of a holding, which other code computes
+ * from other tables: from one bar to the next, and from the first to the last.
  * @returns the largest relative difference, and how many steps were compared
  */
 function disagreement(
@@ -32,7 +32,7 @@ function disagreement(
   calendar: Calendar,
   calendars: Calendars,
 ): { readonly worst: number; readonly steps: number } {
-  // What splits alone do to a holding is what all actions do in a market without cash and rights.
+  // The effect of splits only on a holding equals that of all actions in a market without cash and rights.
   const actions =
     adjust === 'total'
       ? market.actions
@@ -158,7 +158,7 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
           const rights = new Set<string>();
           const actions = happenings
             .flatMap(([n, { type, value, at, cancelled, subscription }]): CorporateAction[] => {
-              // One rights issue a name and day, as one says what a share without the right is worth.
+              // Keeps one rights issue a security and day, as one determines the value of a share without the right.
               if (type === 'RIGHTS_ISSUE' && rights.has(`${n} ${at}`)) return [];
               rights.add(`${n} ${at}`);
               return [

@@ -32,7 +32,7 @@ describe('the places that stores may be read from', () => {
   });
 
   test.each([
-    ['a folder beside whose name begins alike', '/root-beside/data'],
+    ['a sibling folder with the same beginning of its name', '/root-beside/data'],
     ['the parent', '/root/..'],
     ['a way out through dots', '/root/data/../../root-beside'],
     ['a link that leaves', '/root/leaving/data'],
@@ -43,7 +43,7 @@ describe('the places that stores may be read from', () => {
     expect(await answer(base + place)).toBe('LOCATION_NOT_ALLOWED');
   });
 
-  test('are not told apart from absent ones in any word when they lie outside', async () => {
+  test('give the same message as absent ones when they are outside', async () => {
     const { base } = await tree();
     const locations = createLocations([join(base, 'root')]);
     expect(await locations.resolve(join(base, 'root-beside', 'data'), 'folder')).toEqual(
@@ -69,7 +69,7 @@ describe('the places that stores may be read from', () => {
     expect(await answer(join(base, 'root', 'file.csv'))).toBe('LOCATION_NOT_FOUND');
   });
 
-  test('are told without any path of the machine', async () => {
+  test('are reported without any path of the machine', async () => {
     const { base } = await tree();
     const locations = createLocations([join(base, 'root')]);
     for (const place of [join(base, 'root', 'none'), join(base, 'root', 'file.csv'), base, 'relative']) {
@@ -80,7 +80,7 @@ describe('the places that stores may be read from', () => {
 });
 
 describe('managed folders', () => {
-  test('are removed only with the mark of their own store', async () => {
+  test('are removed only with the mark of their store', async () => {
     const root = await folderFor();
     const folders = createManagedFolders(root);
     const mine = await folders.create('mine');

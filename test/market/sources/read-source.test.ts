@@ -94,7 +94,7 @@ async function hashOfText(text: string) {
   return hashOf(folder);
 }
 
-describe('what is wrong with the market is one finding each', () => {
+describe('each problem of the market is one finding', () => {
   test('a text in a price is found at row 17', async () => {
     const rows = Array.from(
       { length: 20 },
@@ -143,7 +143,7 @@ describe('what is wrong with the market is one finding each', () => {
 
 const WRONG_DEFAULT = 'NOT_IN_CHOICES corporate_actions[row 1].election_default';
 
-describe('what is wrong with the other datasets is one finding each', () => {
+describe('each problem of the other datasets is one finding', () => {
   test.each([
     ['an unknown action', 'A,BONUS,1,2024-01-02', 'UNKNOWN_ACTION_TYPE corporate_actions[row 1].type'],
     ['a split by zero', 'A,SPLIT,0,2024-01-02', 'BAD_RATIO corporate_actions[row 1].value'],
@@ -234,7 +234,7 @@ describe('files that cannot be read', () => {
     expect(findings[0]?.message).not.toContain(folder);
   });
 
-  test('gzip that is cut short and binary text are told', async () => {
+  test('truncated gzip and binary text are reported', async () => {
     expect(await findingsOf({ 'market.csv.gz': gzipSync(MARKET).subarray(0, 30) })).toEqual(['UNREADABLE_FILE market']);
     expect(
       await findingsOf({
@@ -258,13 +258,13 @@ describe('files that cannot be read', () => {
     expect([read! < bytes.length / 2, inflated! < 200 * (bytes.length / 2)]).toEqual([true, true]);
   });
 
-  test('JSON lines that are none are told by their line', async () => {
+  test('invalid JSON lines are reported by line', async () => {
     expect(
       await findingsOf({ 'market.jsonl': '{"identifier":"A","date":"2024-01-02","CLOSE":1}\n{"identifier":\n' }),
     ).toEqual(['UNREADABLE_FILE market[row 2]']);
   });
 
-  test('what is wrong with JSON lines before one that is none is told with it', async () => {
+  test('problems of JSON lines before an invalid one are reported with it', async () => {
     const lines = [
       '{"identifier":"A","date":"2024-01-02","CLOSE":"1,5"}',
       '{"identifier":"A","date":"2024-01-03","CLOSE":true}',
@@ -291,7 +291,7 @@ describe('files that cannot be read', () => {
       },
     ],
     ['is removed', (file) => rmSync(file)],
-  ])('a file that %s while the folder is read is told, and nothing of it is taken', async (_what, change) => {
+  ])('a file that %s while the folder is read is reported, and none of it is used', async (_what, change) => {
     for (const stage of ['reading market', 'reading tables']) {
       const folder = await folderFor();
       await writeFiles(folder, { 'market.csv': MARKET });
@@ -310,7 +310,7 @@ describe('files that cannot be read', () => {
   test.each([
     ['cut short', gzipSync(`${MARKET}${'A,2024-01-04,1,1\n'.repeat(500)}`).subarray(0, 60), 'truncated'],
     ['no gzip at all', Buffer.from(MARKET), 'is not, or its data is damaged'],
-  ])('a gzipped file that is %s is told in words', async (_what, bytes, words) => {
+  ])('a gzipped file that is %s is reported in words', async (_what, bytes, words) => {
     const folder = await folderFor();
     await writeFile(join(folder, 'market.csv.gz'), bytes);
     const { findings } = await readFolder(folder);
@@ -318,7 +318,7 @@ describe('files that cannot be read', () => {
     expect(findings[0]!.message).toContain(words);
   });
 
-  test('a folder without a market is told', async () => {
+  test('a folder without a market is reported', async () => {
     expect(await findingsOf({ 'reference.csv': 'identifier\nA\n' })).toEqual(['LOCATION_NOT_FOUND market']);
   });
 
@@ -329,7 +329,7 @@ describe('files that cannot be read', () => {
     expect(places((await readFolder(folder)).findings)).toEqual(['LOCATION_NOT_ALLOWED market']);
   });
 
-  test.skipIf(process.getuid?.() === 0)('a file that may not be read is told', async () => {
+  test.skipIf(process.getuid?.() === 0)('a file without read permission is reported', async () => {
     const folder = await folderFor();
     await writeFiles(folder, { 'market.csv': MARKET });
     await chmod(join(folder, 'market.csv'), 0);

@@ -192,7 +192,8 @@ describe('the accounts of a synthetic market', () => {
 
   test('are of the size that the value of the shares, the sectors and a few bad years make them', () => {
     const middle = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!;
-    // The middles of the sectors lie between 12 and 24 times earnings and 1.2 and 4 times the book, each company within a third of its own.
+    // The centres of the sectors are between 12 and 24 times earnings and 1.2 and 4 times the book, each company within
+    // a third of its sector.
     const yields = all.map(({ earningsYield }) => earningsYield);
     expect(1 / middle(yields)).toBeGreaterThan(12);
     expect(1 / middle(yields)).toBeLessThan(24);

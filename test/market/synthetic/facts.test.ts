@@ -8,8 +8,8 @@ import { SECTORS } from '#market/synthetic/names.js';
 import type { SyntheticSpec } from '#market/synthetic/spec.js';
 
 /**
- * What is known of daily returns everywhere, asked of generated ones. Bounds come from the model's own parameters or from the
- * standard error of the statistic, never from what came out.
+ * Known properties of daily returns, tested on generated ones. Bounds come from the model's parameters or from the
+ * standard error of the statistic, never from the output.
  * @source Cont (2001), Quantitative Finance 1, 223-236: the stylised facts.
  */
 const { sessions: all } = openCalendars().get('XNYS')!;
@@ -38,7 +38,7 @@ const still = generateMarket(
   () => {},
 );
 const lively = generateMarket(SPEC, () => {});
-const acted = new Set(still.actions.map(({ identifier }) => identifier)); // dear shares are split all the same
+const acted = new Set(still.actions.map(({ identifier }) => identifier)); // expensive shares are split nevertheless
 const columns = still.identifiers.flatMap((identifier, n) => (acted.has(identifier) ? [] : [n]));
 
 const panel = (name: string) => still.fields.get(name)!;
@@ -121,7 +121,7 @@ describe('the returns of a synthetic market', () => {
     expect(middle(monthly)).toBeGreaterThan(2);
   });
 
-  test('are not told by those of the day before', () => {
+  test('are not predicted by those of the day before', () => {
     // Half as wide again as noise alone: volatile days weigh more. The mean over names has the error of the common factor.
     expect(Math.abs(autocorrelation(market, 1))).toBeLessThan(4.5 * NOISE);
     expect(Math.abs(mean(returns.map((series) => autocorrelation(series, 1))))).toBeLessThan(3 * NOISE);
@@ -158,8 +158,9 @@ describe('the returns of a synthetic market', () => {
         matrix[i * n + j] = matrix[j * n + i] = i === j ? 1 : product(standard[i]!, standard[j]!);
     const values = new Float64Array(n);
     expect(symmetricEigenvalues(matrix, n, values)).toBe(true);
-    // What the names have for themselves, 0.66 of their variance, has eigenvalues up to here. Source: Marchenko & Pastur (1967). The
-    // market moves the names that the sectors move between them: it is a direction among theirs and not one more.
+    // The specific parts of the returns, 0.66 of their variance, have eigenvalues up to here. Source: Marchenko &
+    // Pastur (1967). The market moves the securities that the sectors move: it is a direction among theirs and not an
+    // additional one.
     const edge = 0.75 * (1 + Math.sqrt(n / T)) ** 2;
     const common = [...values].filter((value) => value > edge);
     expect(common).toHaveLength(SPEC.sectors);
@@ -196,7 +197,7 @@ describe('the names of a synthetic market', () => {
     within(lively.universes.filter(({ start }) => start !== SESSIONS[0]).length, SPEC.listings_per_year);
   });
 
-  test('are split as often as was asked for, and where shares have become dear', () => {
+  test('are split as often as requested, and where shares have become expensive', () => {
     const splits = ['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE'].reduce((sum, type) => sum + named(type), 0);
     const rate = SPEC.splits_per_year * SPEC.assets * years;
     expect(splits).toBeGreaterThan(rate - 4 * Math.sqrt(rate));

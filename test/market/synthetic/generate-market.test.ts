@@ -168,7 +168,7 @@ describe('a synthetic market', () => {
     expect([...bars(gappy)].filter(({ cell, close }) => closes[cell] !== close)).toEqual([]);
   });
 
-  test('raises no doubt but sudden bankruptcies', () => {
+  test('raises no warnings except sudden bankruptcies', () => {
     const problems = createProblems();
     warnOfMarket(market, problems);
     expect(problems.findings().filter(({ code }) => code !== 'PRICE_JUMP')).toEqual([]);

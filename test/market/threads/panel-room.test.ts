@@ -5,7 +5,7 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = temporaryFolders();
 
-/** Batches and the cells of each; a panel of them has pages of its own. */
+/** Batches and the cells of each; a panel of them has separate pages. */
 const BATCHES = 9;
 const CELLS = 500_000;
 
@@ -17,7 +17,7 @@ const ORDERS = [
   ['cells anywhere behind some batches', [0, 1, 2, null, 0, 1, 2, 3, 4, 5, 6, 7, 8]],
 ] as const;
 
-test('what is filled batch by batch is in the panels, in whatever order it comes', async ({ skip }) => {
+test('values written batch by batch are in the panels, in any order', async ({ skip }) => {
   const usual = memoryLimit();
   try {
     limitMemory({ panelBytes: 60 * 2 ** 20, folder: await folderFor(), keepsNames: true }); // half of it has room for three batches

@@ -52,13 +52,13 @@ async function write(
 interface Outcome {
   readonly read: MarketRead | undefined;
   readonly codes: readonly string[];
-  /** Days that were told of. */
+  /** Reported days. */
   readonly days: readonly number[];
   /** Digests of blocks of days that the threads made. */
   readonly digests: ReadonlyMap<number, string>;
 }
 
-/** Reads files, by threads of their own or without. */
+/** Reads files, with or without separate threads. */
 async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean): Promise<Outcome> {
   const paths = files.map(({ path }) => path);
   const scattering = isApart ? startScattering(settingsFor({ files: paths })) : undefined;
@@ -108,7 +108,7 @@ test.runIf(areThere).each([
   ['t DESC, n', 1],
   ['t, n', 7],
 ] as const)(
-  'rows in whatever order (%s, %i files) are in their cells, each day is told of once, and threads change no bit',
+  'rows in whatever order (%s, %i files) are in their cells, each day is reported once, and threads change no bit',
   async (order, count) => {
     const files = await write(`${BARS} ORDER BY ${order}`, count);
     const [apart, together] = [await read(files, true), await read(files, false)];

@@ -153,7 +153,7 @@ test('a change costs what has changed: a day its place, a correction its cell', 
   expect(bytesOf({ ...market, fields: new Map([['CLOSE', cell]]) })).toBeLessThan(400);
 });
 
-test('what came late is told: a bar that was missing, a dividend of a past day; what is of later days is appended', () => {
+test('late values are reported: a bar that was missing, a dividend of a past day; values of later days are appended', () => {
   const missing = new Map([...FIRST.fields.get('CLOSE')!].filter(([at]) => at !== key(101, 'B')));
   const before = contentOf({ ...FIRST, fields: new Map([['CLOSE', missing]]), actions: [] });
   const after = contentOf({ ...FIRST, actions: [dividend('A', 101, 0.6), dividend('A', 500, 9)] });
@@ -179,7 +179,7 @@ test('what came late is told: a bar that was missing, a dividend of a past day; 
   expect(gone.filter(({ date }) => date === isLate.date)).toEqual(turned);
 });
 
-test('rows are counted as added, changed and removed, and cells are told with both values', () => {
+test('rows are counted as added, changed and removed, and cells are reported with both values', () => {
   const before = contentOf(FIRST);
   const closes = new Map([
     ...[...FIRST.fields.get('CLOSE')!].filter(([at]) => at !== key(102, 'C')),

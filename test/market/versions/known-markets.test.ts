@@ -27,7 +27,7 @@ interface Vintage {
   readonly content: MarketData;
 }
 
-/** What decisions on some vintages see, the earliest first. */
+/** Data visible to decisions on several vintages, the earliest first. */
 function knownOf(vintages: readonly Vintage[]): KnownMarkets {
   const last = vintages.at(-1)!;
   const earlier = vintages.slice(0, -1).map(({ knownOn, content }, i) => ({
@@ -73,7 +73,7 @@ const requestOf = (documents: RunRequest['documents'], known?: KnownMarkets): Ru
   ...(known === undefined ? {} : { known }),
 });
 
-test('decisions on what was known are those of a plain run, bit for bit, where days were appended and nothing corrected', () => {
+test('decisions on the data known at the time are those of a plain run, bit for bit, where days were appended and nothing corrected', () => {
   let compared = 0;
   fc.assert(
     fc.property(randomMarket, randomRun, ({ market: priced }, { document, documents }) => {

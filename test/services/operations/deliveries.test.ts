@@ -138,6 +138,10 @@ test('private networks are reached where they are allowed, and never where metad
   const allowed = createCallbackPlaces({ hosts: [], isPrivateAllowed: true, hasSecret: true }).isAddressAllowed;
   expect(['127.0.0.1', '10.0.0.1', '192.168.1.1', 'fd00::1', '8.8.8.8'].map(allowed)).toEqual(Array(5).fill(true));
   expect(['169.254.169.254', 'fe80::1', '0.0.0.0', '224.0.0.1', '::'].map(allowed)).toEqual(Array(5).fill(false));
+  // Of IPv4 in an address of IPv6: compatible, mapped, translated, and by 6to4 and NAT64.
+  const within = ['::169.254.169.254', '::127.0.0.1', '::ffff:169.254.169.254', '::ffff:0:169.254.169.254'];
+  expect([...within, '2002:a9fe:a9fe::', '64:ff9b::a9fe:a9fe'].filter(allowed)).toEqual([]);
+  expect(['::1', '::ffff:127.0.0.1'].filter(allowed)).toHaveLength(2);
   const refused = createCallbackPlaces({ hosts: [], isPrivateAllowed: false, hasSecret: true }).isAddressAllowed;
   expect(['127.0.0.1', '::1', '::ffff:10.0.0.1', 'fd00::1'].map(refused)).toEqual(Array(4).fill(false));
 });

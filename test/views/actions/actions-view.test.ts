@@ -26,7 +26,10 @@ const documentOf = (base_date: string, treatment: object = {}): IndexDocument =>
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },
   });
 
-/** The one action of a run that ends before or behind its ex day; A is at 50 before and moves by it alone, B stays. */
+/**
+ * The one action of a run that ends before or after its ex day; A is at 50 before and only the action moves it, B is
+ * constant.
+ */
 function shownUntil(
   rows: number,
   action: Omit<ActionSketch, 'name' | 'ex'>,
@@ -57,7 +60,7 @@ test.each([
   ['the same reinvested net', { type: 'DIVIDEND', value: 2 }, 48, { dividends: 'net', withholding_tax: 0.3 }],
   ['the same reinvested', { type: 'DIVIDEND', value: 2 }, 48, { dividends: 'total' }],
   ['a scrip dividend, taken in cash', { type: 'DIVIDEND', value: 2, scrip: 0.05, byDefault: 'shares' }, 48, {}],
-] as const)('%s: what is told ahead of it is what the run shows behind it', (_, action, after, treatment) => {
+] as const)('%s: the forecast before it equals the result of the run after it', (_, action, after, treatment) => {
   const ahead = shownUntil(2, action, { after, treatment });
   const behind = shownUntil(4, action, { after, treatment });
   expect([ahead.state, behind.state]).toEqual(['coming', 'effective']);
@@ -67,7 +70,7 @@ test.each([
   expect(behind.choices).toEqual([]);
 });
 
-/** Rows of the pro forma of a coming action, and what the run holds when it is behind it. */
+/** Rows of the pro forma of a coming action, and the holdings of the run after it. */
 function wholeIndexUntil(
   rows: number,
   close: Readonly<Record<string, readonly (number | null)[]>>,
@@ -105,7 +108,7 @@ test.each([
     ],
     [50, 50, 12],
   ],
-])('the whole index behind %s is told ahead as the run then has it', (_, actions, priceOfA) => {
+])('the forecast of the whole index after %s equals that of the run', (_, actions, priceOfA) => {
   const close = { A: priceOfA, B: [100, 100, 100], C: [20, 20, 20] };
   const ahead = wholeIndexUntil(2, close, actions);
   const behind = wholeIndexUntil(3, close, actions);
@@ -114,7 +117,7 @@ test.each([
   for (const { constituent, weight_after, shares_after } of rows) {
     const held = behind.held.find(({ identifier }) => identifier === constituent) ?? { weight: 0, shares: 0 };
     expect([constituent, weight_after]).toEqual([constituent, expect.closeTo(held.weight, 12)]);
-    // Shares of a name that is split with the dividend are told for the dividend by itself.
+    // Shares of a security that splits with the dividend are forecast separately for the dividend.
     const split = actions.length === 2 && constituent === 'A' ? 4 : 1;
     expect([constituent, shares_after! * split]).toEqual([constituent, expect.closeTo(held.shares, 9)]);
   }
@@ -135,7 +138,7 @@ test.each([
 ] as const)('%s that is past has the proceeds that the run took', (_, action, treatment, proceeds) => {
   const shown = shownUntil(3, action, { after: 48, treatment });
   expect([shown.state, shown.proceeds, shown.received]).toEqual(['effective', proceeds, null]);
-  // What was held of A is in B behind it, both levels told by the shares: 1 share of A of the 100 at the base, and B.
+  // The holding of A becomes B, both levels computed from the shares: 1 share of A of the 100 at the base, and B.
   const a = (100 * 0.5) / 50;
   expect(shown.shares_before).toBeCloseTo(a, 12);
 });
@@ -196,7 +199,7 @@ test('of rights that await a decision the choice that funds itself is what level
   expect(by['take_up']!.cash).toBe(-7.5);
 });
 
-test('a scrip dividend awaits a decision up to its election date, behind its ex-date, too', () => {
+test('a scrip dividend awaits a decision up to its election date, also after its ex-date', () => {
   const scrip = { type: 'DIVIDEND', value: 2, scrip: 0.05, byDefault: 'cash' } as const;
   const until = (rows: number, election?: string) =>
     shownUntil(rows, { ...scrip, ...(election ? { election } : {}) }, { after: 48 });
@@ -246,7 +249,7 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
   expect(shares['B']!.shares_after).toBe(shares['B']!.shares_before);
 });
 
-test('a name that leaves without an action is told with its last price, when it goes', () => {
+test('a security that leaves without an action is reported with its last price when it leaves', () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
   const flat = (close: number) => dates.map(() => close);
   const market = buildMarket({
@@ -292,7 +295,7 @@ test('the divisor of an overlay is 1 before and behind every action, past and co
   for (const event of events) expect(event).toMatchObject({ effect: 0, divisor_before: 1, divisor_after: 1 });
 });
 
-test('a spin-off has the shares of the name spun off, ahead and behind, and a row of its own in the whole index', () => {
+test('a spin-off has the shares of the spun-off security, before and after, and a separate row in the whole index', () => {
   const close = { A: [50, 50, 46, 46], B: [100, 100, 100, 100], S: [null, null, null, 16] };
   const actions = [{ name: 'A', ex: DATES[2]!, type: 'SPIN_OFF' as const, value: 0.25, related: 'S' }];
   const ahead = wholeIndexUntil(2, close, actions);

@@ -20,7 +20,7 @@ const page = textOf(
 
 const all = (pattern: RegExp) => [...page.matchAll(pattern)].map((match) => match[1]!);
 
-test('every operation, schema and error code has a place of its own', () => {
+test('every operation, schema and error code has its own section', () => {
   const ids = all(/ id="([^"]+)"/g);
   expect(new Set(ids).size).toBe(ids.length);
   const wanted = [
@@ -53,7 +53,7 @@ test('every body of a request is shown as a command that can be pasted', () => {
   }
 });
 
-test('what a contract says is text, never markup', () => {
+test('texts of the contract are text, never markup', () => {
   const table = routes({
     risky: {
       method: 'GET',
@@ -82,7 +82,7 @@ test('the policy of a page allows its own style and script by their hashes', () 
   expect(page).not.toMatch(/ style=| on[a-z]+="/);
 });
 
-test('a page of the guide stands beside the names of all of them, itself marked', () => {
+test('a page of the guide lists all pages and marks itself', () => {
   const pages = [
     { name: '', title: 'Guide', html: '<h1>Guide</h1>' },
     { name: 'data', title: 'Data', html: '<h1>Data</h1>' },

@@ -20,7 +20,7 @@ const sample = sampleRun({
 });
 const columns = openColumns((from, to) => sample.columns.subarray(from, to));
 
-/** An export in parts of so many bytes. */
+/** An export in parts of `bytes` bytes. */
 function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
   const made: Uint8Array[] = [];
   let from: ExportPosition | null = { at: 0, rows: 0 };
@@ -120,7 +120,7 @@ describe('a workbook', () => {
     expect(sectors).toEqual(new Set(['-Energy', '+Health', '@Banks', '\tTabs', 'Lines\r\nbroken']));
   });
 
-  test('goes on in further sheets with the same header', async () => {
+  test('continues in further sheets with the same header', async () => {
     const whole = (await readWorkbook(await workbook('levels')))[0]!.rows;
     const sheets = await readWorkbook(await workbook('levels', 100));
     expect(sheets.length).toBe(Math.ceil((whole.length - 1) / 99));

@@ -57,7 +57,7 @@ test.each(['attribution', 'events'] as const)(
         expect(again.read).toBeLessThan(alone.read);
       }
     }
-    // What is forgotten between two exports is worked out again.
+    // Entries deleted between two exports are computed again.
     for (const key of kept.keys()) if (!key.includes('"rows"')) kept.delete(key);
     const asked = { table, format: 'csv', start: null } as const;
     expect(exported(asked, keep).bytes).toEqual(exported(asked).bytes);

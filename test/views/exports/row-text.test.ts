@@ -5,7 +5,7 @@ import { csvText } from '#views/exports/csv.js';
 import { createRowWriter } from '#views/exports/row-text.js';
 import { seeded } from '../../seeded.js';
 
-test('what is null is a mark in whole numbers and no number in others: no number is taken for it', () => {
+test('null is a mark among whole numbers and NaN among others: no number is mistaken for it', () => {
   const pieces: Uint8Array[] = [];
   const word = (text: string) => text;
   const writer = createRowWriter(
@@ -42,7 +42,7 @@ function written(columns: readonly NamedColumn[], count: number, batch = count):
   return Buffer.concat(pieces).toString();
 }
 
-/** The same by joining texts. */
+/** The rows by joining texts. */
 function joined(columns: readonly NamedColumn[], count: number): string {
   const cell = ({ type, values }: NamedColumn, row: number): string => {
     if ('codes' in values) return values.codes[row]! < 0 ? '' : csvText(values.texts[values.codes[row]!]!);

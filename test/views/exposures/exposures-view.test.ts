@@ -67,7 +67,7 @@ test('figures that are kept from other windows and intervals are those of a view
   for (const ask of asks) expect(shown({ ...asked, ...ask }, keep)).toEqual(shown({ ...asked, ...ask }));
 });
 
-test('the text of a part of what was written before is that of the part by itself', () => {
+test('the text of a part of earlier output equals that of the part written separately', () => {
   const { keep, kept } = keeping();
   const text = (window: ExposuresInput['window'], keepIn: KeepFigures) => {
     const json = createJsonWriter();
@@ -78,7 +78,7 @@ test('the text of a part of what was written before is that of the part by itsel
     { start: '2020-02-03', end: '2020-12-30' },
     { start: '2020-02-04', end: '2020-12-29' },
     { start: '2020-08-03', end: '2020-08-03' },
-    { start: null, end: '2020-03-31' }, // Begins before what is kept, and is shorter.
+    { start: null, end: '2020-03-31' }, // Begins before the cached dates, and is shorter.
     { start: null, end: null },
     { start: '2020-07-01', end: null },
   ];
@@ -91,7 +91,7 @@ test('the text of a part of what was written before is that of the part by itsel
   }
 });
 
-test('a view that is stopped keeps the dates before, and a later one goes on behind them with the same bits', () => {
+test('a view that is stopped keeps the dates before, and a later one continues after them with the same bits', () => {
   const { keep } = keeping();
   const DATES = 100;
   let dates = 0;
@@ -105,7 +105,7 @@ test('a view that is stopped keeps the dates before, and a later one goes on beh
   expect(dates + others).toBe(open().i32('days').length);
 });
 
-test('what is kept is worked out once: a window within another reads no datapoint again', () => {
+test('cached figures are computed once: a window within another reads no datapoint again', () => {
   const { keep, kept } = keeping();
   shown(asked, keep);
   expect(new Set(kept.keys())).toEqual(
@@ -116,7 +116,7 @@ test('what is kept is worked out once: a window within another reads no datapoin
   expect(shown({ ...part, fields }, keep)).toEqual(shown(part));
 });
 
-test('what the own run of a benchmark has is not worked out again beside another', () => {
+test('figures that the run of a benchmark has are not computed again for another run', () => {
   const { holdings, key } = { holdings: storedHoldings(open(), Int32Array.from(open().header.names.keys())), key: 'B' };
   const { keep: ofBenchmark } = keeping();
   shown(asked, ofBenchmark);
@@ -195,7 +195,7 @@ test('groups, concentration and averages are sums over the weights of each date'
   }
 });
 
-test('names as groups of their own are more than are kept, and sum to the invested weight', () => {
+test('one group per security exceeds the cache, and sums to the invested weight', () => {
   const { keep, kept } = keeping();
   const groupOf = (name: string) => ({ group: name, until: Infinity });
   const view = exposuresOf(open(), { ...asked, by: 'IDENTIFIER', groupOf, groups: 3, keep });

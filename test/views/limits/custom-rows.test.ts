@@ -45,7 +45,7 @@ const FLOORS = [
   row('EffectiveNumber', { minimum: 3 }),
 ];
 
-test('what is held later changes nothing that custom rows say of earlier closes', () => {
+test('later holdings do not change custom rows of earlier closes', () => {
   let later = 0;
   fc.assert(
     fc.property(
@@ -68,7 +68,7 @@ test('what is held later changes nothing that custom rows say of earlier closes'
   expect(later).toBeGreaterThan(0);
 });
 
-test('a count may have a minimum alone, and an effective number is bounded by what was asked for', () => {
+test('a count may have only a minimum, and an effective number has the requested bound', () => {
   const context = { identifiers: ['A', 'B'], numbers: () => new Float64Array(2), categories: () => [null, null] };
   const bounds = (type: string, params: Record<string, unknown>) =>
     limitRowsOf([row(type, params)], context).map(({ side, limit }) => [side, limit]);

@@ -121,7 +121,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
   },
 );
 
-/** Keeps all figures by what they are of. */
+/** Caches all figures by their inputs. */
 function keptFigures(): KeepFigures {
   const kept = new Map<string, DatedFigures>();
   return (what, size) => {

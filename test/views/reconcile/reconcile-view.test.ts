@@ -95,7 +95,7 @@ test.each([
   'tracking_difference',
   'tracking_error',
   'volatility',
-])('a %s that was told otherwise is found', (metric) => {
+])('a changed %s is found', (metric) => {
   const found = failing((bytes, offsetOf) => {
     const file = Buffer.from(bytes.buffer);
     const key = `"${metric}":`;
@@ -127,13 +127,13 @@ test('a stored file whose bytes differ, or which is gone, is found', () => {
   ]);
 });
 
-test('bytes that are no columns are told as unreadable', () => {
+test('bytes that are not columns are reported as unreadable', () => {
   const unreadable = expect.objectContaining({ code: 'DOCUMENT_UNREADABLE' });
   expect(() => openColumns((start, end) => new Uint8Array(40).subarray(start, end))).toThrow(unreadable);
   expect(() => openColumns(() => new Uint8Array(0))).toThrow(unreadable);
 });
 
-test('a record that was overwritten is found, and the rest still told', () => {
+test('an overwritten record is found, and the rest is still reported', () => {
   const found = failing((bytes, offsetOf) => bytes.fill(0x78, offsetOf('record'), offsetOf('record') + 40));
   expect(found).toEqual(['record']);
 });

@@ -170,7 +170,7 @@ test('the latest rebalances say what called for them', () => {
   expect(readPdf(render({ template: parse([block]), figures: unwatched }).bytes).text).not.toContain('Cause');
 });
 
-test('a report of an overlay says what it is: its kind, the index beneath, and every term', () => {
+test('a report of an overlay states its kind, its underlying index, and every term', () => {
   const index = IndexDocument.parse({
     id: 'TWICE',
     name: 'Twice',

@@ -20,7 +20,7 @@ test('ratios and levels have two decimals, counts none', () => {
   expect([0, 7, 1000, 1234567].map(countText)).toEqual(['0', '7', '1,000', '1,234,567']);
 });
 
-test('what was not measured says so', () => {
+test('a figure without a measurement states it', () => {
   expect([percentText(null), ratioText(null), countText(null)]).toEqual(['n/a', 'n/a', 'n/a']);
 });
 

@@ -1,6 +1,6 @@
 import { inflateSync } from 'node:zlib';
 
-/** A stretch of text as it stands on a page: points from the lower left corner. */
+/** A stretch of text on a page: points from the lower left corner. */
 export interface PlacedText {
   readonly text: string;
   readonly x: number;
@@ -8,7 +8,7 @@ export interface PlacedText {
   readonly y: number;
   readonly width: number;
   readonly size: number;
-  /** Whether it lies in a part of the structure or is marked as an artifact. */
+  /** True when it is in a part of the structure or marked as an artifact. */
   readonly isMarked: boolean;
   readonly isArtifact: boolean;
 }
@@ -23,7 +23,7 @@ export interface PdfPage {
 export interface Pdf {
   readonly source: string;
   readonly pages: readonly PdfPage[];
-  /** Names of the fonts and whether their files lie in the document. */
+  /** Names of the fonts, and whether the document embeds their files. */
   readonly fonts: readonly { readonly name: string; readonly isEmbedded: boolean }[];
   /** Text of every page, pieces on one base line joined by blanks. */
   readonly text: string;
@@ -201,7 +201,7 @@ function textOf({ texts }: PdfPage): string {
     .join('\n');
 }
 
-/** Pairs of texts of one page that lie on each other. */
+/** Pairs of overlapping texts of one page. */
 export function overlaps({ texts }: PdfPage): [string, string][] {
   const boxes = texts
     .map(({ text, x, y, width, size }) => ({

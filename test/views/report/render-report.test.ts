@@ -150,13 +150,13 @@ test('the fonts of a report without figures are the same whatever the digits of 
   expect(different.every((text) => text.includes('<x:xmpmeta') || text.includes(' Tf'))).toBe(true);
 });
 
-/** Whether a program is on this machine; it is said when it is not. */
+/** Returns true when a program is on this machine, else prints a note. */
 function hasTool(name: string, question: string): boolean {
   try {
     execFileSync(name, [question], { stdio: 'ignore' });
     return true;
   } catch {
-    console.info(`${name} is not on this machine: what it says of the documents is not checked`);
+    console.info(`${name} is not on this machine: its check of the documents is skipped`);
     return false;
   }
 }

@@ -18,7 +18,7 @@ export interface SampleOptions {
   readonly benchmark?: boolean;
   readonly costs?: number;
   readonly name?: string;
-  /** What companies are called, taken in turn. */
+  /** Names of companies, used in turn. */
   readonly companies?: readonly (string | null)[];
   readonly sectors?: readonly string[];
   /** Prices do not move. */

@@ -21,6 +21,6 @@ test.each([
   ['a tinted month and the paper', NAVY_TINT, WHITE, 7],
   ['small text and the paper', MUTED, WHITE, 50],
   ['figures and the darkest tint', INK, AMBER_TINT, 50],
-])('%s are told apart in grey', (_, one, other, least) => {
+])('%s differ in grey', (_, one, other, least) => {
   expect(Math.abs(lightness(one) - lightness(other))).toBeGreaterThan(least);
 });

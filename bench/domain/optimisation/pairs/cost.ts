@@ -12,7 +12,7 @@ import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { processMs } from '../../../thread-time.js';
 
-/** What a problem costs as an optimisation run does it. */
+/** The cost of a problem in an optimisation run. */
 export interface Cost {
   /** Milliseconds of processor of the solve, of both frontiers, and of prices, sensitivities and costs of rows, or of a conflict. */
   readonly solve: number;

@@ -1,7 +1,7 @@
 import { TEXT_BYTES_MAX, type Cell } from '../../formats/cells.js';
 
 /** SQL of columns of SQLite whose texts are cut behind the longest that is read: `boundedCell` finds those. */
-export const shortened = (columns: readonly string[]): string =>
+export const shortenedColumns = (columns: readonly string[]): string =>
   columns
     .map((column) => {
       const name = `"${column.replaceAll('"', '""')}"`;

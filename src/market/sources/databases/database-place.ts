@@ -24,14 +24,14 @@ export type DatabasePlace =
 export interface DatabasePlaces {
   /**
    * The database of a connection URL: `sqlite:///path`, `duckdb:///path` or
-   * `postgresql://user:password@host:port/database`. Files must lie below one of the roots; host and
-   * port must be among those the operator allows. A place that is not allowed is refused whether it exists or not.
+   * `postgresql://user:password@host:port/database`. Files must be below one of the roots; host and port must be among
+   * those the operator allows. A location that is not allowed is refused even when it does not exist.
    * @throws Refusal NOT_SUPPORTED for a database without a driver
    */
   resolve(location: string): Promise<{ readonly place: DatabasePlace } | { readonly problem: Problem }>;
 }
 
-/** What a URL of PostgreSQL may say beside where the database is: nothing that reads a file of this machine. */
+/** Accepted parameters of a PostgreSQL URL: none that reads a file of this machine. */
 const PARAMETERS: ReadonlySet<string> = new Set(['sslmode']);
 const SSL_MODES = ['disable', 'require', 'verify-full'];
 
@@ -47,6 +47,16 @@ const NO_DATABASE: ReadonlySet<string> = new Set([
   'rfc6052',
   'rfc6145',
 ]);
+
+/** Addresses of IPv6 that hold one of IPv4 in a form of old, which no range of the library has. @source RFC 4291, 2.5.5.1 */
+const COMPATIBLE = [ipaddr.IPv6.parse('::'), 96] as const;
+
+function isNowhere(address: string): boolean {
+  const checked = ipaddr.process(address);
+  const range = checked.range();
+  const isCompatible = checked.kind() === 'ipv6' && range !== 'loopback' && checked.match(...COMPATIBLE);
+  return NO_DATABASE.has(range) || isCompatible;
+}
 
 /** Port of an allowed host that names none. */
 const DEFAULT_PORT = 5432;
@@ -87,8 +97,7 @@ export function createDatabasePlaces({
     const address = await resolveHost(host).catch(() => undefined);
     if (address === undefined)
       return { problem: { code: 'LOCATION_NOT_FOUND', path: 'location', message: 'The host has no address.' } };
-    if (NO_DATABASE.has(ipaddr.process(address).range()))
-      return notAllowed('The address of the host is none a database may have.');
+    if (isNowhere(address)) return notAllowed('The address of the host is none a database may have.');
     return {
       place: {
         kind: 'postgresql',

@@ -86,11 +86,11 @@ export function openPostgresql(place: Place): Client {
     application_name: 'divisor',
     ssl: place.isEncrypted ? { servername: place.host } : false,
   });
-  client.on('error', () => {}); // a connection that breaks fails the query under way, which tells it
+  client.on('error', () => {}); // a connection that breaks fails the query under way, which reports it
   return client;
 }
 
-/** What the server or the connection said, without passwords of URLs in it. */
+/** The message of the server or the connection, without passwords of URLs. */
 function sentence(error: unknown): string {
   const text = (
     error instanceof Error ? error.message || (error as { code?: string }).code || error.name : String(error)

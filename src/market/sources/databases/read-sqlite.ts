@@ -12,7 +12,7 @@ import { reasonOf } from '../../tables/fault-reason.js';
 import type { Problems } from '../../tables/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
-import { boundedCell, shortened } from './bounded-cells.js';
+import { boundedCell, shortenedColumns } from './bounded-cells.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
 /**
@@ -116,7 +116,7 @@ function readTable(
   const columns = database.all(`SELECT name FROM pragma_table_info(${text(table)})`).map((row) => String(row['name']));
   const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
-  const statement = database.prepare(`SELECT ${shortened(columns)} FROM ${name(table)}`);
+  const statement = database.prepare(`SELECT ${shortenedColumns(columns)} FROM ${name(table)}`);
   try {
     for (const row of statement.iterate()) addRow(columns.map((column) => boundedCell(cellOf(row[column]), column)));
   } finally {

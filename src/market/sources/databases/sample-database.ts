@@ -9,7 +9,7 @@ import { cellOf, openDuckDb, sqlName, sqlText, boundedColumn } from '../../forma
 import { reasonOf } from '../../tables/fault-reason.js';
 import { columnsOf } from '../parquet/parquet.js';
 import type { DatabasePlace } from './database-place.js';
-import { boundedCell, shortened } from './bounded-cells.js';
+import { boundedCell, shortenedColumns } from './bounded-cells.js';
 import type { TableSample } from './sample-postgresql.js';
 
 /** Tables that are looked at. */
@@ -75,7 +75,7 @@ async function sampleSqlite(path: string, limit: number): Promise<TableSample[]>
         const columns = database
           .all(`SELECT name FROM pragma_table_info(${sqlText(name)})`)
           .map((row) => String(row['name']));
-        const rows = database.all(`SELECT ${shortened(columns)} FROM ${sqlName(name)} LIMIT ${limit}`);
+        const rows = database.all(`SELECT ${shortenedColumns(columns)} FROM ${sqlName(name)} LIMIT ${limit}`);
         const cells = rows.map((row) => columns.map((column) => boundedCell(row[column] as Cell, column)));
         return { name, rows: [columns, ...cells] };
       });

@@ -10,8 +10,8 @@ const DECIMAL_DIGITS_MAX = 38;
 const LISTED_MAX = 20;
 
 /**
- * Reports columns that the reader would take for others without a word: decimals of more digits than it can read, and
- * two columns of a file that differ in case alone, of which it renames the second.
+ * Reports columns that the reader would silently change: decimals with more digits than it can read, and two columns of
+ * a file that differ only in case, of which it renames the second.
  * @param columns as the reader sees them
  * @param table that paths begin with
  * @cost one look at the footers of the files

@@ -14,7 +14,7 @@ interface FolderKey {
   readonly folder: string;
 }
 
-/** The keys of the folders that a file lies in, below that of its dataset. */
+/** The keys of the folders that contain a file, below the folder of its dataset. */
 function keysOf(label: string): FolderKey[] {
   const parts = label.split('/');
   return parts.slice(1, -1).flatMap((part, i): FolderKey[] => {
@@ -33,8 +33,7 @@ function decoded(text: string): string {
 }
 
 /**
- * Files with those keys of their folders that are columns of the scan: the ones that are wanted and that no file has
- * as a column of its own.
+ * Files with the folder keys that become columns of the scan: the required ones that no file has as a column.
  * @param own columns of the files
  */
 export function withKeys<F extends ParquetFile>(
@@ -55,7 +54,7 @@ export function withKeys<F extends ParquetFile>(
   };
 }
 
-/** Whether a key of folders says the name or the day of a bar. */
+/** True when a folder key is the identifier or the date of a bar. */
 export const isBarKey = (key: string): boolean => ['identifier', 'date'].includes(columnName('market', key));
 
 /**
@@ -115,7 +114,7 @@ async function warnOfOthers(
     if (said === undefined || (known === 'date' && typeof written !== 'number')) continue; // a year, say
     const values = ends.map((end) => (known === 'date' ? dayIn(cellOf(end!)) : String(end).trim()));
     const other = values.find((value) => value !== written) ?? undefined;
-    if (other === undefined) continue; // or empty, which is told of its row
+    if (other === undefined) continue; // an empty value is reported for its row
     const shown = typeof other === 'number' ? formatDay(other) : other.slice(0, 80);
     problems.warning({
       code: 'COLUMN_IGNORED',

@@ -172,7 +172,7 @@ function rowPath(files: readonly ParquetFile[], [file, row]: readonly unknown[])
 }
 
 interface BadRows {
-  /** SQL of what the problem is made of. */
+  /** SQL of the values in the problem. */
   readonly selected: string;
   /** SQL from its FROM on, of rows that have `filename` and `file_row_number`. */
   readonly from: string;

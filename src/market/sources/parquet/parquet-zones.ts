@@ -6,7 +6,7 @@ import { assertTimeZone } from '../../formats/time-zones.js';
 
 const WITH_ZONE = 'TIMESTAMP WITH TIME ZONE';
 
-/** What a scan makes of them where a file has a zone. */
+/** Type that a scan gives to moments where a file has a zone. */
 const LOCAL = 'TIMESTAMP';
 
 /** Files with their time zones and the keys of their folders that are read, and the columns of the scan of them. */
@@ -16,8 +16,8 @@ export interface ZonedFiles<F extends ParquetFile> {
 }
 
 /**
- * Files with the time zones in which their columns were written: Parquet keeps moments, and midnight in Berlin is the day
- * before in UTC. Pandas and Arrow write the zone beside the table; a file that does not say is read in UTC.
+ * Files with the time zones in which their columns were written: Parquet stores moments, and midnight in Berlin is the
+ * day before in UTC. Pandas and Arrow store the zone in the metadata; a file without a zone is read in UTC.
  * @param isKey whether a key of their folders is a column where they lack it; by default all are
  * @throws Error of a zone that is not known, and what DuckDB throws for a file that it cannot read
  * @cost one look at the columns of all files; where one is of moments, their footers too
@@ -54,7 +54,7 @@ export async function withZones<F extends ParquetFile>(
   return { files: zoned, columns: columns.map((each) => (isLocal(each.name) ? { ...each, type: LOCAL } : each)) };
 }
 
-/** Zones of what pandas writes beside a table about its columns. */
+/** Time zones of columns in the pandas metadata of a table. */
 function pandasZones(text: string | undefined): ReadonlyMap<string, string> {
   const columns = text === undefined ? undefined : memberOf(jsonOf(text), 'columns');
   const zones = (Array.isArray(columns) ? columns : []).map((column: unknown) => [

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Mapping } from '#domain/documents/mapping.js';
-import { ADJUSTED_CLOSE, renamed } from '../../mapping/mapped-columns.js';
+import { ADJUSTED_CLOSE, renameColumns } from '../../mapping/mapped-columns.js';
 import { hasPlainRows } from '../../mapping/market-tables.js';
 import { sqlName, sqlText } from '../../formats/duckdb.js';
 import { namedColumns } from '../../tables/named-columns.js';
@@ -11,11 +11,11 @@ import { offsetMinutes } from '../../formats/time-zones.js';
 export interface ParquetFile {
   /** Where it lies, symbolic links resolved. */
   readonly path: string;
-  /** What findings call it. */
+  /** Name of the file in findings. */
   readonly label: string;
   /** Time zones in which columns of moments were written; UTC where there is none. */
   readonly zones?: ReadonlyMap<string, string>;
-  /** Keys of the folders it lies in that are columns of its scan. */
+  /** Folder keys that become columns of the scan. */
   readonly keys?: readonly string[];
 }
 
@@ -30,8 +30,8 @@ const NUMERIC =
 const TIMESTAMP = /^TIMESTAMP/;
 
 /**
- * SQL that reads all files of a dataset as one table: columns by name, and as text the keys of folders that files take.
- * The reader's own keys would stand in place of columns that files have.
+ * SQL that reads all files of a dataset as one table: columns by name, and folder keys as text. The reader's own keys
+ * would replace columns of the files.
  */
 export function scanOf(files: readonly ParquetFile[], options: { readonly withRows: boolean }): string {
   const paths = files.map(({ path }) => sqlText(path)).join(', ');
@@ -48,7 +48,7 @@ export function scanOf(files: readonly ParquetFile[], options: { readonly withRo
   return `(SELECT *${replaced}${keys.join('')} FROM ${scan})`;
 }
 
-/** SQL for what the folders of a file say of a key, as text. */
+/** SQL for the folder key of a file, as text. */
 function keyText(key: string): string {
   const folder = `.*/${key.replace(/[^\p{L}\p{N}_]/gu, '\\$&')}=([^/]*)/`;
   const text = `url_decode(regexp_extract(filename, ${sqlText(folder)}, 1))`;
@@ -143,10 +143,10 @@ function typedColumns(
   return { kind: 'typed', identifier: identifier.name, date, fields };
 }
 
-/** The columns of a mapped market: what is wrong with them is reported where they are read. */
+/** The columns of a mapped market: their problems are reported when they are read. */
 function mappedMarketColumns(mapping: Mapping, columns: readonly TypedColumn[]): MarketColumns {
   const written = columns.map(({ name }) => name);
-  const names = hasPlainRows(mapping) ? renamed(mapping, written) : [];
+  const names = hasPlainRows(mapping) ? renameColumns(mapping, written) : [];
   const isSound =
     names.includes('CLOSE') &&
     new Set(names.filter((name) => name !== '')).size === names.filter((name) => name !== '').length;
@@ -170,13 +170,11 @@ function soundColumns(names: readonly string[], dataColumns: readonly TypedColum
 
 const isOfDays = (type: string) => type === 'DATE' || type === 'VARCHAR' || TIMESTAMP.test(type);
 
-/**
- * Types no value of which is a number, and none of which is a day but those of DATES: one finding says so for all rows.
- */
+/** Types without numeric values; only the types in DATES have days. One finding reports them for all rows. */
 const NO_NUMBERS = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)|\]$/;
 const DATES = /^(DATE|TIMESTAMP)/;
 
-/** Whether a column is of a type that cannot hold what it is for, with a finding. */
+/** Reports a finding and returns true when a column has a type that cannot hold its values. */
 function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn[], problems: Problems): boolean {
   const before = problems.errors;
   dataColumns.forEach(({ name, type }, i) => {

@@ -77,7 +77,7 @@ export function divisors(columns: RunColumns, days: Int32Array): Float64Array {
   return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, first, first + days.length);
 }
 
-/** Whether the divisor is 1 throughout, as that of an overlay: what happens beneath does not move it. */
+/** True when the divisor is 1 throughout, as that of an overlay: events of the underlying index do not move it. */
 export function isDivisorFixed({ header }: RunColumns): boolean {
   return header.parts !== undefined;
 }
@@ -126,7 +126,7 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
     const reinvested = rows.reduce((sum, { effect }) => sum + effect, 0);
     const left = divisor[at]! / divisor[at - 1]! - 1 - reinvested;
     const after = held.before(at + 1).weights;
-    // A merger into a name that is held sells some of it: only what is closed, and gone at the close, has left.
+    // A merger into a held security sells some of it: only a closed position that is gone at the close has left.
     const exited = (exits.get(at) ?? []).filter(
       ({ name, notional }) => before.weights[name]! * notional < 0 && after[name] === 0,
     );

@@ -125,7 +125,7 @@ function batchOf(rows: Rows, { count, end, identifiers }: BatchTerms): Batch<'tr
 }
 
 interface WeightMoves {
-  /** Place of an identifier of the record among the names of the run, -1 for none. */
+  /** Position of an identifier of the record among the securities of the run, -1 for an unknown one. */
   readonly placeOf: Int32Array;
   /** Weights by place around the trades of the session that is shown. */
   readonly before: Float64Array;

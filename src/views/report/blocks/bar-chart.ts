@@ -13,7 +13,7 @@ import { notePart, titlePart } from './titled.js';
 
 interface Bars {
   readonly bars: readonly Bar[];
-  /** Years stand beside each other when they fit; names below each other. */
+  /** Years are side by side when they fit; names below each other. */
   readonly isTime: boolean;
   readonly note: string | null;
 }
@@ -57,7 +57,7 @@ const COLUMNS_HEIGHT = 120;
 /** White space between two values side by side. */
 const VALUE_GAP = 2.5;
 
-/** Size at which the values of upright bars fit beside each other; null when that would be too small to read. */
+/** Size at which the values of upright bars fit side by side; null when that would be too small to read. */
 function uprightSize(bars: readonly Bar[], { width, typesetter }: DrawingContext): number | null {
   const pitch = width / bars.length;
   for (let size: number = SIZE.label; size >= SIZE_MIN; size -= 0.25) {
@@ -85,7 +85,7 @@ const BARS: Record<BarSource, Content> = {
   sector_weights: ({ limit }, context) => sectorBars(requireFigures(context), limit),
   contributions: ({ limit }, context) => contributionBars(requireFigures(context), limit),
   liquidation: ({ limit, aum }, context) => liquidationBars(requireFigures(context), { limit, aum }),
-  literal: ({ values, limit }) => literalBars(values!, limit), // a literal chart has its values: the schema says so
+  literal: ({ values, limit }) => literalBars(values!, limit), // the schema requires the values of a literal chart
 };
 
 const percentBar = (label: string, value: number): Bar => ({
@@ -149,7 +149,7 @@ function extremesText(contributors: number, detractors: number): string {
 /** Bars of a portfolio that is sold at once. */
 const BARS_MIN = 4;
 
-/** How much of a portfolio is sold within so many days; nothing of an overlay. */
+/** Share of a portfolio that can be sold within a number of days; undefined for an overlay. */
 function liquidationBars(
   { pack, currency }: RunFigures,
   { limit, aum }: { readonly limit: number; readonly aum: number },

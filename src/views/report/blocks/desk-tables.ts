@@ -23,7 +23,7 @@ export function limitsTable({ limits, hasIssuers, overview }: RunFigures): Table
   );
 }
 
-/** What an overlay earned and what it is: names beneath, then its own parts; null of another index. */
+/** Earnings and parts of an overlay: its underlying index, then its own parts; null for another index. */
 export function overlayTable({ attribution, overview, terms }: RunFigures): Table | null {
   const { contributions, overlay_parts: parts, total_return: total } = attribution();
   if (parts === null) return null;
@@ -54,7 +54,7 @@ export function overlayTable({ attribution, overview, terms }: RunFigures): Tabl
   return { ...table, remarks: terms.overlay?.sentences ?? [] };
 }
 
-/** Breaches of the rule that calls for rebalances, the latest first; null of an index without one. */
+/** Breaches of the rule that triggers rebalances, the latest first; null when the index has none. */
 export function breachesTable({ breaches, overview }: RunFigures, limit: number): Table | null {
   const watched = breaches();
   if (watched === null) return null;
@@ -130,16 +130,16 @@ export function packTable(
   return toTable(
     fields,
     rows,
-    `Orders of ${date} for ${countText(aum)} ${currency}: turnover ${percentText(account.turnover)}, expected cost ${basisPointsText((account.cost / account.value) * 10_000)}.${rest} Days to trade at ${percentText(participation)} of the mean daily volume: ${daysText(days.p50)} in the median, ${daysText(days.max)} at most. What a purchase takes at most so many days for: ${capacities.join(', ')}.`,
+    `Orders of ${date} for ${countText(aum)} ${currency}: turnover ${percentText(account.turnover)}, expected cost ${basisPointsText((account.cost / account.value) * 10_000)}.${rest} Days to trade at ${percentText(participation)} of the mean daily volume: ${daysText(days.p50)} in the median, ${daysText(days.max)} at most. Largest purchase by maximum number of days: ${capacities.join(', ')}.`,
   );
 }
 
-/** What is held in other circumstances, a scenario a row; those without a result are told below. */
+/** Holdings under other circumstances, one row a scenario; scenarios without a result are listed below. */
 export function scenariosTable(
   { scenarios, overview }: RunFigures,
   { scenarios: asked }: Pick<BlockOf<'table'>, 'scenarios'>,
 ): Table {
-  const found = scenarios(asked!); // a table of scenarios has them: the schema says so
+  const found = scenarios(asked!); // the schema requires the scenarios of such a table
   if ('missing' in found) return { columns: [], rows: [], note: found.missing };
   const rows = found.flatMap(({ found: own }) => ('missing' in own || own.result.return === null ? [] : [own.result]));
   const hasWindows = rows.some(({ window }) => window !== null);

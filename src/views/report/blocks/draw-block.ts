@@ -20,9 +20,7 @@ const DRAWINGS: { readonly [K in BlockKindName]: Drawing<K> } = {
   text: drawText,
 };
 
-/**
- * Breaks a block into parts. What a run cannot tell is said in the place of the block; the rest of the report is drawn.
- */
+/** Breaks a block into parts. A block that a run cannot fill shows the reason; the rest of the report is drawn. */
 export function drawBlock(block: ReportBlock, context: DrawingContext): LaidBlock {
   const { width, typesetter } = context;
   try {

@@ -18,7 +18,7 @@ const REASON_LINES_MAX = 4;
 /** A title of several lines is set smaller. */
 const TITLE_SIZES = [SIZE.display, 17, 14] as const;
 
-/** Whether the run is what it would be now, by what it is not. */
+/** The state of the run: current, or the reasons why it is stale. */
 function stateOf({ stale }: RunFigures): string {
   if (stale === null) return 'Current';
   const parts = (['definition', 'data', 'engine'] as const).filter((part) => stale[part]);

@@ -70,7 +70,7 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   return { title: titlePart(block.title, width, typesetter), sections: [{ head: null, rows }] };
 };
 
-/** A return by what is reinvested in it; other figures as the catalogue has them. */
+/** Label of a return by its reinvestment; labels of other figures come from the catalogue. */
 const labelOf = (stat: Stat, { variant }: RunFigures): string =>
   stat === 'total_return' ? capital(RETURN_NAMES[variant]) : STATS[stat].label;
 

@@ -28,7 +28,7 @@ export const drawTable: Drawing<'table'> = (block, context) => {
   return { title: titlePart(block.title, width, typesetter), sections: [...sections, ...notes] };
 };
 
-/** Null where the run has nothing of the kind: nothing is printed then, no title either. */
+/** Null where the run has no such data: then nothing is printed, not even a title. */
 type Content = (block: BlockOf<'table'>, context: DrawingContext) => Table | null;
 
 const CONTENTS: Record<TableSource, Content> = {
@@ -46,7 +46,7 @@ const CONTENTS: Record<TableSource, Content> = {
   dividend_points: ({ limit }, context) => dividendsTable(requireFigures(context), limit),
   pack: (block, context) => packTable(requireFigures(context), block),
   scenarios: (block, context) => scenariosTable(requireFigures(context), block),
-  literal: ({ frame, limit }) => literalTable(frame!, limit), // a literal table has its frame: the schema says so
+  literal: ({ frame, limit }) => literalTable(frame!, limit), // the schema requires the frame of a literal table
 };
 
 /** Half a page: there a table of names leaves out what is not a figure. */

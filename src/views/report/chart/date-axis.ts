@@ -31,8 +31,8 @@ const STEPS = [
 type Step = (typeof STEPS)[number];
 
 /**
- * Ticks at the beginnings of weeks, months, quarters or years, as the span demands, with labels that fit beside each
- * other. A label says only what the one before it leaves open: the year stands at the first tick and at each January.
+ * Ticks at the beginnings of weeks, months, quarters or years, depending on the span, with labels that fit side by
+ * side. A label omits repeated parts: the year is at the first tick and at each January.
  * @param labelsFit whether the labels of such ticks would not touch
  * @returns the ticks of the finest step that fits; the two ends when none does
  */

@@ -18,7 +18,7 @@ export interface ChartSeries extends DatedLine {
 export interface Panel {
   readonly unit: 'percent' | 'points';
   readonly isLogarithmic: boolean;
-  /** Whether the axis reaches to zero. */
+  /** True when the axis reaches to zero. */
   readonly hasZero: boolean;
   /** As the legend lists them; the first is drawn on top. */
   readonly series: readonly ChartSeries[];
@@ -32,7 +32,7 @@ const PANEL_GAP = 8;
 /** Distance of neighbouring ticks of values. */
 const TICK_SPACE = 24;
 const LABEL_GAP = 5;
-/** Distance of neighbouring dates: more of them tell nothing more. */
+/** Minimum distance of neighbouring dates: more dates add no information. */
 const PITCH_MIN = 46;
 /** No pen is finer: points nearer than this fall on each other. */
 const BUCKET_MIN = 0.4;

@@ -44,7 +44,7 @@ export interface ElementOptions {
   readonly scope?: 'Column' | 'Row';
 }
 
-/** Draws on the current page. Everything drawn lies in an element or is an artifact. */
+/** Draws on the current page. Everything drawn is in an element or is an artifact. */
 export interface Canvas {
   readonly typesetter: Typesetter;
   text(text: string, ink: TextInk): void;

@@ -22,10 +22,10 @@ export interface Section {
 
 /** A block broken into parts for one width. */
 export interface LaidBlock {
-  /** Drawn once and never parted from what follows it. */
+  /** Drawn once and never separated from the part after it. */
   readonly title: Part | null;
   readonly sections: readonly Section[];
-  /** Whether it stands at the top of a page. */
+  /** True when it is at the top of a page. */
   readonly startsPage?: boolean;
 }
 
@@ -44,13 +44,13 @@ export interface Placement {
   readonly block: number;
 }
 
-/** White space as a part of its own. */
+/** White space as a separate part. */
 export function spacer(height: number): Part {
   return { height, draw() {} };
 }
 
 /** A part that draws others below each other. */
-export function stacked(parts: readonly Part[]): Part {
+export function stackParts(parts: readonly Part[]): Part {
   return {
     height: parts.reduce((sum, { height }) => sum + height, 0),
     draw(canvas, { x, y, parent }) {

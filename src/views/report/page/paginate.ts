@@ -66,7 +66,7 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
 
   for (const band of bands) {
     if (cursor.y > 0 && band.some((aligned) => aligned.block.startsPage === true)) cursor = nextPage(cursor);
-    // What prints nothing takes no room.
+    // An empty band takes no space.
     if (band.every(({ block: { title, sections } }) => title === null && sections.length === 0)) {
       block += band.length;
       continue;
@@ -83,7 +83,7 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
   return pages;
 }
 
-/** A block that takes at most this share of a page is not parted. */
+/** A block below this share of a page is not split. */
 const WHOLE_SHARE = 0.35;
 
 /** Height of what must stand together at the beginning of a block. */

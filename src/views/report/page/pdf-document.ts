@@ -44,7 +44,7 @@ export function endPdf(pdf: PDFKit.PDFDocument): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes);
 }
 
-/** The font that pdfkit opened last, of which its types do not tell: by fontkit, with the tables decoded so far by name. */
+/** The font that pdfkit opened last, which its types omit: by fontkit, with the tables decoded so far by name. */
 interface OpenedFont {
   readonly _font: {
     readonly font: { hasGlyphForCodePoint(codePoint: number): boolean; _tables: Readonly<Record<string, unknown>> };
@@ -57,8 +57,8 @@ interface OpenedFont {
 const MEASURE_SIZE = 1;
 
 /**
- * Tables by the bytes of their font, decoded once for all documents: a fifth of the cost of one. They follow from the
- * bytes alone. Glyphs, which know the text that they were first met in, are a document's own.
+ * Tables by the bytes of their font, decoded once for all documents: a fifth of the cost of one. They depend only on
+ * the bytes. Glyphs, which store the text of their first occurrence, belong to one document.
  */
 const DECODED = new WeakMap<Uint8Array, Readonly<Record<string, unknown>>>();
 

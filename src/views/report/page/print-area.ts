@@ -13,7 +13,7 @@ export interface PrintArea {
   readonly innerHeight: number;
 }
 
-/** The foot lies in the lower margin as far as that has room for it. */
+/** The foot is in the lower margin as far as it fits. */
 export function printArea({ size, orientation, margin }: ReportPage): PrintArea {
   const { width: short, height: long } = PAGE_SIZES[size];
   const [width, height] = orientation === 'portrait' ? [short, long] : [long, short];

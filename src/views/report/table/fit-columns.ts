@@ -29,8 +29,8 @@ interface Need {
 const TEXT_LEAST = 56;
 
 /**
- * Parts the columns into as few groups as fit a width, of about as many columns each; the first column heads each.
- * Figures have the room of the longest one, text gives way and breaks into lines, what is left over is shared.
+ * Divides the columns into as few groups as fit a width, of about equal size; the first column heads each. Figures get
+ * the width of the longest one, text shrinks and breaks into lines, remaining space is shared.
  */
 export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput): FittedColumn[][] {
   const needs = columns.map((column, i) =>
@@ -43,10 +43,10 @@ export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput):
   const place = { needs, columns, width, gap };
   const filled = grouped(place, columns.length);
   const even = grouped(place, Math.ceil((columns.length - 1) / filled.length));
-  return (even.length > filled.length ? filled : even).map((group) => placed(group, place));
+  return (even.length > filled.length ? filled : even).map((group) => placeColumns(group, place));
 }
 
-/** Groups of columns that fit a width, of so many at most beside the first. */
+/** Groups of columns that fit a width, with a maximum number besides the first. */
 function grouped({ needs, width, gap }: PlaceInput, most: number): number[][] {
   const groups: number[][] = [];
   let used = Infinity;
@@ -90,7 +90,7 @@ interface PlaceInput {
   readonly gap: number;
 }
 
-function placed(group: readonly number[], { needs, columns, width, gap }: PlaceInput): FittedColumn[] {
+function placeColumns(group: readonly number[], { needs, columns, width, gap }: PlaceInput): FittedColumn[] {
   const room = Math.max(width - gap * (group.length - 1), 0);
   const widths = widthsOf(
     group.map((i) => needs[i]!),

@@ -6,7 +6,7 @@ export function cleanLine(text: string): string {
   return cleanText(text).replaceAll(/\s+/g, ' ').trim();
 }
 
-/** The same for text of several lines, whose breaks stay. */
+/** As `cleanLine` for text of several lines, whose breaks are kept. */
 export function cleanText(text: string): string {
   return text
     .normalize('NFC')

@@ -12,7 +12,7 @@ export interface Paragraph {
 
 const ENTRY = /^\s*(?:[-*•]|(\d{1,3})[.)])\s+(.*)$/;
 
-/** Paragraphs of a text: parted by empty lines; lines of a list each stand for themselves; `**bold**`. */
+/** Paragraphs of a text, separated by empty lines; each line of a list is a paragraph; `**bold**`. */
 export function parseMarkup(text: string): Paragraph[] {
   const paragraphs: { marker: string | null; lines: string[] }[] = [];
   let isOpen = false;

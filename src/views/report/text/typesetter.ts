@@ -12,7 +12,7 @@ export interface FontRun {
   readonly text: string;
 }
 
-/** A word or a space that cannot be parted, with its width at size 1. */
+/** A word or a space that cannot be divided, with its width at size 1. */
 interface Piece {
   readonly text: string;
   readonly weight: Weight;
@@ -27,7 +27,10 @@ export interface TextLine {
 
 /** Measures and breaks text. Every length is in points. */
 export interface Typesetter {
-  /** Text parted by the fonts that have its characters; what no font has is printed as the replacement character. */
+  /**
+   * Text divided by the fonts that have its characters; a character without a font is printed as the replacement
+   * character.
+   */
   runs(text: string, weight: Weight): readonly FontRun[];
   width(text: string, style: TextStyle): number;
   /** Breaks text into lines of at most a width. A word wider than that is broken inside. */
@@ -39,7 +42,7 @@ export interface Typesetter {
 /** Font operations of a document. */
 export interface FontSet {
   register(name: FontName, bytes: Uint8Array): void;
-  /** Whether a registered font has a glyph for a character. */
+  /** True when a registered font has a glyph for a character. */
   covers(name: FontName, codePoint: number): boolean;
   /** Width of text at size 1. */
   measure(name: FontName, text: string): number;
@@ -47,10 +50,7 @@ export interface FontSet {
 
 const REPLACEMENT = '\uFFFD';
 const ELLIPSIS = '…';
-/**
- * Digits and what stands between them have widths of their own in these fonts, whatever their neighbours: figures line
- * up.
- */
+/** Digits and the marks between them have fixed widths in these fonts, whatever their neighbours: figures line up. */
 const FIGURES = /^[-\d.,%]*$/;
 
 export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
@@ -181,7 +181,7 @@ function lineOf(line: readonly Piece[], size: number): TextLine {
   return { spans, width: size * trimmed.reduce((sum, piece) => sum + piece.width, 0) };
 }
 
-/** Characters that stand on their own, between which a line may end. */
+/** Single characters between which a line may end. */
 const IDEOGRAPH = /[\u2E80-\u2FFF\u3001-\u30FF\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF\uFF00-\uFFEF]/u;
 /** Marks that must not begin a line. */
 const CLOSING = /[、。，．：；？！）」』】〉》\u30FC)\].,:;!?%]/u;

@@ -18,7 +18,7 @@ const SHARE = IS_SOAK ? 3 : 1;
 const largestDifference = (a: Float64Array, b: ArrayLike<number>) =>
   a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
 
-/** A random programme with rows that are limits of their own values near a feasible point, some of them soft. */
+/** A random programme with rows whose limits are their own values near a feasible point, some of them soft. */
 function feasibleProgram(seed: number): Program | undefined {
   const random = seeded(seed + 50_000);
   const program = randomProgram(seed, { withNorms: false });
@@ -78,7 +78,7 @@ test('an optimum followed from another is that of the programme itself, with row
     if (next.rows.penalty.some(Number.isFinite)) tally.soft++;
     const answer = solver.solve(next, { follow: { program, point: first.point, state: first.state } });
     expect(answer.status, `seed ${seed}`).toBe('solved');
-    // The ridge makes the optimum unique; what a singular curvature leaves open is as small as its rounding.
+    // The ridge makes the optimum unique; the freedom of a singular curvature is as small as its rounding.
     expect(largestDifference(answer.point.x, cold.point.x), `seed ${seed}`).toBeLessThan(1e-7);
     expect(Math.abs(objectiveOf(next, answer.point.x) - objectiveOf(next, cold.point.x)), `seed ${seed}`).toBeLessThan(
       1e-12,

@@ -32,7 +32,7 @@ const pointAt = (x: Float64Array): Point => ({
 
 const isClose = (a: number, b: number): boolean => a === b || Math.abs(a - b) < 1e-9;
 
-test('what is left of a programme has its objective but for a constant, and the distance to every bound', () => {
+test('the reduced programme has the same objective up to a constant, and the same distance to every bound', () => {
   let reducedSome = 0;
   for (const seed of SEEDS) {
     const program = withFixed(seed);

@@ -32,7 +32,7 @@ const point = (x: number[], y: number, rest: Partial<Point> = {}): Point => ({
 });
 
 describe('checkKkt', () => {
-  test('accepts the answer by hand and nothing beside it', () => {
+  test('accepts only the answer computed by hand', () => {
     expect(isOptimal(checkKkt(program, point([0.6, 0.4], -0.4)))).toBe(true);
     expect(checkKkt(program, point([0.6, 0.4], -0.39)).stationarity).toBeGreaterThan(1e-2);
     expect(isOptimal(checkKkt(program, point([0.59, 0.41], -0.42)))).toBe(false);
@@ -80,7 +80,7 @@ describe('checkKkt', () => {
     expect(at(0.1).stationarity).toBeGreaterThan(0.1);
   });
 
-  test('a norm that is exceeded is told in its own units', () => {
+  test('an exceeded norm is reported in its own units', () => {
     const round: Program = { ...program, norms: [{ metric: 'identity', centre: new Float64Array(2), radius: 0.5 }] };
     const report = checkKkt(round, { ...point([0.6, 0.4], -0.4), normMultipliers: Float64Array.of(0) });
     expect(report.primal).toBeCloseTo((Math.hypot(0.6, 0.4) - 0.5) / 1.5, 12);

@@ -109,7 +109,7 @@ describe('what the variance rises by at the largest expected return', () => {
     expect(cornerSlope(falling, corner(falling), means)).toBe(0);
   });
 
-  test('not told where rows that hold repeat each other', () => {
+  test('not reported where active rows repeat each other', () => {
     const { rows } = program;
     const twice = (values: Float64Array) => Float64Array.of(...values, ...values);
     const repeated = {

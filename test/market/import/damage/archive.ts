@@ -7,7 +7,7 @@ const archive = (members: Parameters<typeof writeZip>[0], change: (bytes: Buffer
 const ONE = [{ name: 'market.csv', text: MARKET }];
 const directoryOf = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
 
-/** A zip of one member whose headers say what they are told to. */
+/** A zip of one member with arbitrary statements in its headers. */
 function zipSaying({
   name = 'market.csv',
   content,

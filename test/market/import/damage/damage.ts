@@ -16,7 +16,7 @@ export interface Outcome {
   readonly findings: readonly Finding[];
 }
 
-/** What a kind of damage has to be told as. */
+/** A kind of damage with its expected findings. */
 export type Damage = readonly [kind: string, expected: readonly string[], read: () => Promise<Outcome>];
 
 export const files = (made: Readonly<Record<string, string | Uint8Array>>) => async (): Promise<Outcome> => {

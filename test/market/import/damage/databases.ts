@@ -73,7 +73,7 @@ export const SQLITE: readonly Damage[] = [
     database('sqlite', async () => changed(await sqliteFile(SQLITE_ROWS), 16, [0x00, 0x03])),
   ],
   [
-    'a log with changes beside it',
+    'an accompanying log with changes',
     ['UNREADABLE_FILE '],
     database('sqlite', async () => filled(await sqliteFile(SQLITE_ROWS), 2, 18, 20), { 'market.db-wal': 'x' }),
   ],

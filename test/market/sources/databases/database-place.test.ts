@@ -63,7 +63,14 @@ describe('the places of databases', () => {
       }).resolve('postgresql://u:p@db.example/db');
     expect(await resolveHost('10.1.2.3')).toMatchObject({ place: { address: '10.1.2.3', host: 'db.example' } });
     expect(asked).toBe(1);
-    for (const address of ['169.254.169.254', '::ffff:169.254.169.254', '64:ff9b::a9fe:a9fe', '::', ...answers])
+    for (const address of [
+      '169.254.169.254',
+      '::ffff:169.254.169.254',
+      '::169.254.169.254',
+      '64:ff9b::a9fe:a9fe',
+      '::',
+      ...answers,
+    ])
       expect([address, await resolveHost(address)]).toMatchObject([
         address,
         { problem: { code: 'LOCATION_NOT_ALLOWED' } },

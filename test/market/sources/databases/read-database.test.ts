@@ -17,7 +17,7 @@ import { openTestDatabase, type TestDatabase } from '../../../postgresql/shared-
 
 const folderFor = temporaryFolders();
 
-/** The same store four times over: as statements any of the databases takes, and as files. */
+/** One store in four forms: as statements that each of the databases accepts, and as files. */
 const TABLES = [
   'CREATE TABLE market (identifier text, date date, "CLOSE" double precision, "VOLUME" bigint)',
   "INSERT INTO market VALUES ('A', '2024-01-02', 10.5, 100), ('B', '2024-01-02', 20.25, NULL), ('A', '2024-01-03', 11.5, 9007199254740991)",
@@ -72,7 +72,7 @@ describe('a SQLite file', () => {
   test('may be one that is written with a log, but not while the log holds changes', async () => {
     const path = await database(TABLES);
     const bytes = readFileSync(path);
-    bytes.fill(2, 18, 20); // what a database in WAL mode says of itself
+    bytes.fill(2, 18, 20); // the mark of a database in WAL mode
     writeFileSync(path, bytes);
     expect((await read({ kind: 'sqlite', path })).findings).toEqual([]);
     appendFileSync(`${path}-wal`, 'x');
@@ -87,7 +87,7 @@ describe('a SQLite file', () => {
     ],
     ['no market', ['CREATE TABLE prices (a)'], ['LOCATION_NOT_FOUND market']],
     ['a missing column', ['CREATE TABLE market (identifier, date, OPEN)'], ['MISSING_COLUMN market.CLOSE']],
-  ])('with %s is told', async (_what, statements, expected) => {
+  ])('with %s is reported', async (_what, statements, expected) => {
     expect((await read({ kind: 'sqlite', path: await database(statements) })).reported).toEqual(expected);
   });
 
@@ -135,7 +135,7 @@ describe('a DuckDB file', () => {
     ]);
   });
 
-  test('with text prices is read row by row, and bad ones are told', async () => {
+  test('with text prices is read row by row, and bad ones are reported', async () => {
     const path = await database([
       'CREATE TABLE market (identifier VARCHAR, date VARCHAR, CLOSE VARCHAR)',
       "INSERT INTO market VALUES ('A', '2024-01-02', '1.5'), ('A', '2024-01-03', 'x')",
@@ -143,7 +143,7 @@ describe('a DuckDB file', () => {
     expect((await read({ kind: 'duckdb', path })).reported).toEqual(['NOT_A_NUMBER market[row 2].CLOSE']);
   });
 
-  test('tells a repeated key and a price of zero at their rows', async () => {
+  test('reports a repeated key and a price of zero at their rows', async () => {
     const path = await database([
       'CREATE TABLE market (identifier VARCHAR, date DATE, CLOSE DOUBLE)',
       "INSERT INTO market VALUES ('A', '2024-01-02', 1), ('A', '2024-01-02', 0)",
@@ -220,7 +220,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     ['a date without an end', "('A', 'infinity', 1)", 'BAD_DATE market[row 1].date'],
     ['no identifier', "(NULL, '2024-01-02', 1)", 'BAD_IDENTIFIER market[row 1].identifier'],
     ['the same key twice', "('A', '2024-01-02', 1), ('A', '2024-01-02', 1)", 'DUPLICATE_KEY market[row 2]'],
-  ])('with %s is told', async (_what, values, reported) => {
+  ])('with %s is reported', async (_what, values, reported) => {
     await client.query(
       `CREATE TABLE bad (identifier text, date date, "CLOSE" float8); INSERT INTO bad VALUES ${values}`,
     );
@@ -235,9 +235,9 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     expect((await read(place(), { market: 'My bars' })).reported).toEqual(['LOCATION_NOT_FOUND tables.market']);
   });
 
-  test('whose server dies in the middle of a read is told, without the password', async () => {
+  test('whose server dies during a read is reported, without the password', async () => {
     const own = await startPostgresql();
-    // Rows beyond the first that are told of, and one that the server is still busy with when it dies.
+    // Rows beyond the first report, and one with which the server is still busy when it dies.
     await own.query(
       `CREATE VIEW market AS
         SELECT 'N' || (i % 500) AS identifier, DATE '2000-01-01' + (i / 500) AS date, 1.0::float8 AS "CLOSE"
@@ -281,7 +281,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     ]);
   });
 
-  test('that is not there, or lets nobody in, is told', async () => {
+  test('that does not exist, or refuses access, is reported', async () => {
     expect((await read({ ...place(), port: 1 } as DatabasePlace)).reported).toEqual(['UNREADABLE_FILE ']);
     expect((await read({ ...place(), database: 'none' } as DatabasePlace)).reported).toEqual(['UNREADABLE_FILE ']);
   });

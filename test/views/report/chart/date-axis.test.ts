@@ -58,7 +58,7 @@ test('a line that begins with the first session of a year begins with the year',
   expect(first).toEqual({ day: dayFrom('2019-01-02'), label: '2019' });
 });
 
-test('ticks lie within the span, ascend, and fit', () => {
+test('ticks are within the span, ascend, and fit', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 20_000 }),

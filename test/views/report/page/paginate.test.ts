@@ -115,7 +115,7 @@ test('halves begin side by side', () => {
   expect(titles[1]!.y).toBe(titles[2]!.y);
 });
 
-test('a small block that does not fit is not parted', () => {
+test('a small block that does not fit is not split', () => {
   const pages = paginate(
     bandsOf([
       { title: 0, head: 0, rows: [450], isHalf: false },

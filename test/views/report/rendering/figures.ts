@@ -130,7 +130,7 @@ export function describeFigures(): void {
       expect(text).toMatch(/Volatility 99\.00% 42\.00% 100\.00%/);
     });
 
-    test('the dates of the data and of the rendering stand on every page', () => {
+    test('the dates of the data and of the rendering are on every page', () => {
       const { pages } = builtIn('TEARSHEET-A4', sample);
       for (const { texts } of pages)
         expect(texts.map(({ text }) => text)).toContain(

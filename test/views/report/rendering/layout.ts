@@ -23,7 +23,7 @@ export function describeLayout(): void {
       expect(embedded.length).toBe(4);
     });
 
-    test('label the bars of what they name, an identifier those of a name without one', () => {
+    test('the bars have the names of their securities, or an identifier where the name is missing', () => {
       const labelled = (names: readonly (string | null)[]) => {
         const run = sampleRun({ names: 2, end: '2021-03-01', companies: names });
         const template = parse(

@@ -54,7 +54,7 @@ export function builtIn(id: BuiltInId, { figures }: SampleRun): Pdf {
 export const parse = (blocks: unknown[], page: object = {}) =>
   ReportTemplateDocument.parse({ template_id: 'T', name: 'Template', blocks, page });
 
-/** What holds for every document. */
+/** Checks that apply to every document. */
 export function assertSound(pdf: Pdf, margin = 0): void {
   for (const page of pdf.pages) {
     expect(overlaps(page)).toEqual([]);

@@ -87,7 +87,7 @@ describe('lines', () => {
 });
 
 describe('fitting', () => {
-  test('text that fits is left alone; the last line of other text ends in an ellipsis within the width', () => {
+  test('text that fits is unchanged; the last line of other text ends in an ellipsis within the width', () => {
     expect(typesetter.fit('short', { ...style, maxWidth: 100, linesMax: 1 })).toEqual(['short']);
     const [line, ...more] = typesetter.fit('a name that is far too long for its column', {
       ...style,

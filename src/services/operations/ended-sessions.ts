@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import type { DocumentStore, FoundDocument } from '#store/port.js';
+
+/** A session of a browser, as far as its end is concerned. */
+export interface EndingSession {
+  readonly id: string;
+  readonly subject: string;
+  readonly scopes: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly ends: number;
+}
+
+/** Sessions that people have signed out of, which every process knows that serves the same documents. */
+export interface EndedSessions {
+  has(session: EndingSession): boolean;
+  /** @returns once it is durable. @throws Refusal STORE_UNAVAILABLE; the session has then ended in this process */
+  add(session: EndingSession): Promise<void>;
+}
+
+export interface EndedSessionsDependencies {
+  readonly documents: DocumentStore;
+  /** Whether nothing is written: a sign-out then counts in this process. */
+  readonly isReadOnly: boolean;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** Ended sessions of one person that are kept one by one; one more ends all that this person has begun. */
+const PERSON_SESSIONS_MAX = 16;
+/** Persons that one sign-out forgets because their sessions would have ended anyway. */
+const FORGOTTEN_MAX = 64;
+
+/** What is kept of a person until their sessions would have ended anyway. */
+interface Person {
+  readonly sessions: readonly { readonly id: string; readonly ends: number }[];
+  /** Sessions that would end by this time are all ended; 0 where there are none. */
+  readonly all_until: number;
+}
+
+const NONE: Person = { sessions: [], all_until: 0 };
+
+/**
+ * The sessions that were ended, by person. They are read once and kept in memory; what another process ends counts as
+ * soon as its events are read.
+ */
+export async function createEndedSessions({
+  documents,
+  isReadOnly,
+  now,
+}: EndedSessionsDependencies): Promise<EndedSessions> {
+  const persons = new Map<string, Person>();
+
+  async function readAgain(id: string): Promise<void> {
+    const person = personIn(await documents.get('ended-sessions', id));
+    if (person !== undefined) persons.set(id, person);
+  }
+  // A sign-out that cannot be read now is read at the next event of this person, or at a start.
+  documents.subscribe('session-ended', ({ person_id: id }) => void readAgain(id).catch(() => {}));
+  const stored = await documents.list('ended-sessions', (body, id) => [id, body as Person] as const);
+  for (const [id, person] of stored.documents) if (!persons.has(id)) persons.set(id, person);
+
+  return {
+    has({ id, subject, ends }) {
+      const person = persons.get(personOf(subject));
+      return person !== undefined && (ends <= person.all_until || person.sessions.some((ended) => ended.id === id));
+    },
+    async add(session) {
+      if (session.scopes.length === 0) return; // It allows nothing.
+      const id = personOf(session.subject);
+      const at = now();
+      persons.set(id, withEnded(persons.get(id) ?? NONE, session, at));
+      if (isReadOnly) return;
+      const past = [...persons].filter(([, person]) => endOf(person) <= at).slice(0, FORGOTTEN_MAX);
+      await documents.transaction(async (tx) => {
+        const known = personIn(await tx.get('ended-sessions', id)) ?? NONE;
+        await tx.put('ended-sessions', id, withEnded(known, session, at));
+        for (const [old] of past) {
+          const person = personIn(await tx.get('ended-sessions', old));
+          if (person !== undefined && endOf(person) <= at) await tx.delete('ended-sessions', old);
+        }
+        tx.publish({ type: 'session-ended', person_id: id });
+      });
+      for (const [old, person] of past) if (persons.get(old) === person) persons.delete(old);
+    },
+  };
+}
+
+/** Id of a person: subjects may have any characters. */
+const personOf = (subject: string): string => createHash('sha256').update(subject).digest('hex');
+
+const personIn = (found: FoundDocument): Person | undefined =>
+  found === undefined || 'unreadable' in found ? undefined : (found.body as Person);
+
+function withEnded(person: Person, { id, ends }: EndingSession, now: number): Person {
+  const others = person.sessions.filter((ended) => ended.id !== id && ended.ends > now);
+  if (others.length < PERSON_SESSIONS_MAX) return { ...person, sessions: [...others, { id, ends }] };
+  const latest = Math.max(person.all_until, ends, ...others.map((ended) => ended.ends));
+  return { sessions: [], all_until: latest };
+}
+
+/** When nothing of a person has to be kept any more. */
+const endOf = ({ sessions, all_until: until }: Person): number => Math.max(until, ...sessions.map(({ ends }) => ends));

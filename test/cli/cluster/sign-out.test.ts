@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
+import { startProvider } from '../../http/oidc-provider.js';
+import { go, signedIn } from '../../security/signed-in.js';
+import { openCluster } from './running-cluster.js';
+
+test.skipIf(!hasPostgresql)(
+  'a session of one front is one of the other, and ends on both, and after a start, where somebody signs out',
+  async () => {
+    const provider = await startProvider('console');
+    const cluster = await openCluster({
+      DIVISOR_SECRET_KEY: randomBytes(32).toString('base64'),
+      DIVISOR_OIDC_ISSUER: provider.issuer,
+      DIVISOR_OIDC_AUDIENCE: 'divisor',
+      DIVISOR_OIDC_CLIENT_ID: 'console',
+      DIVISOR_OIDC_SCOPES: 'groups=desk:read+write',
+    });
+    const { front } = cluster;
+    const other = await cluster.startFront();
+    const elsewhere = await cluster.startFront(['--oidc-scopes', 'groups=desk:read']);
+    const reads = async ({ url }: typeof front, cookie: string) => (await go(`${url()}/indices`, { cookie })).status;
+    const [leaving, staying] = [await signedIn(front.url()), await signedIn(other.url())];
+    for (const at of [front, other])
+      for (const { cookie } of [leaving, staying]) expect(await reads(at, cookie)).toBe(200);
+    // Scopes of other grants are not those that the session began with.
+    expect(await reads(elsewhere, leaving.cookie)).toBe(401);
+
+    const headers = { cookie: leaving.cookie, 'x-csrf-token': leaving.csrf };
+    expect((await fetch(`${front.url()}/auth/session`, { method: 'DELETE', headers })).status).toBe(204);
+    expect(await reads(front, leaving.cookie)).toBe(401);
+    await expect.poll(() => reads(other, leaving.cookie)).toBe(401);
+    await front.restart();
+    expect(await reads(front, leaving.cookie)).toBe(401);
+    for (const at of [front, other]) expect(await reads(at, staying.cookie)).toBe(200);
+    await cluster.close();
+    await provider.close();
+  },
+);

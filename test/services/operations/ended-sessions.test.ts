@@ -1,0 +1,76 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createEndedSessions } from '#services/operations/ended-sessions.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import type { DocumentStore } from '#store/port.js';
+
+let folder: string;
+let documents: DocumentStore;
+let now: number;
+
+beforeEach(async () => {
+  now = Date.parse('2026-11-20T12:00:00Z');
+  folder = await mkdtemp(join(tmpdir(), 'sessions-'));
+  documents = await openDocumentStore({ folder });
+});
+afterEach(async () => {
+  await documents.close();
+  await rm(folder, { recursive: true });
+});
+
+const HOUR = 3_600_000;
+const front = (isReadOnly = false) => createEndedSessions({ documents, isReadOnly, now: () => now });
+const sessionOf = (id: string, subject = 'ada', scopes = ['read']) => ({ id, subject, scopes, ends: now + 8 * HOUR });
+
+test('a session that ends at one process ends at every other, and stays ended after a start', async () => {
+  const [one, other] = [await front(), await front()];
+  const session = sessionOf('s1');
+  expect([one.has(session), other.has(session)]).toEqual([false, false]);
+  await one.add(session);
+  expect(one.has(session)).toBe(true);
+  await expect.poll(() => other.has(session)).toBe(true);
+  expect((await front()).has(session)).toBe(true);
+  for (const others of [sessionOf('s2'), sessionOf('s1', 'bob')]) expect(other.has(others)).toBe(false);
+});
+
+test('sign-outs of two processes at once end both sessions', async () => {
+  const [one, other] = [await front(), await front()];
+  await Promise.all([one.add(sessionOf('s1')), other.add(sessionOf('s2'))]);
+  const later = await front();
+  expect([later.has(sessionOf('s1')), later.has(sessionOf('s2'))]).toEqual([true, true]);
+});
+
+test('no number of sign-outs revives a session, or takes more room than sixteen of each person', async () => {
+  const ended = await front();
+  const sessions = Array.from({ length: 40 }, (_, i) => sessionOf(`s${i}`));
+  for (const session of sessions) {
+    await ended.add(session);
+    now += 1000;
+  }
+  const begunLater = sessionOf('later');
+  for (const each of [ended, await front()]) {
+    expect(sessions.filter((session) => !each.has(session))).toEqual([]);
+    expect(each.has(begunLater)).toBe(false);
+  }
+  const [id] = await documents.ids('ended-sessions');
+  const { body } = (await documents.get('ended-sessions', id!)) as { readonly body: { readonly sessions: unknown[] } };
+  expect(body.sessions.length).toBeLessThanOrEqual(16);
+});
+
+test('what would have ended anyway is forgotten, and what allows nothing is not kept', async () => {
+  const ended = await front();
+  for (const subject of ['ada', 'bob', 'eve']) await ended.add(sessionOf('s', subject));
+  await ended.add(sessionOf('s', 'nobody', []));
+  expect(await documents.ids('ended-sessions')).toHaveLength(3);
+  now += 8 * HOUR;
+  await ended.add(sessionOf('t', 'dan'));
+  expect(await documents.ids('ended-sessions')).toHaveLength(1);
+});
+
+test('a process that writes nothing ends a session of its own', async () => {
+  const ended = await front(true);
+  await ended.add(sessionOf('s1'));
+  expect([ended.has(sessionOf('s1')), await documents.ids('ended-sessions')]).toEqual([true, []]);
+});

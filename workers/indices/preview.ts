@@ -1,4 +1,4 @@
-import { ruleOf } from '#domain/books/breach-rebalances.js';
+import { ruleOn } from '#domain/books/rule-on.js';
 import { previewFirstOverlay, previewOverlay } from '#domain/books/preview-overlay.js';
 import { dayFrom, type Day } from '#domain/time/days.js';
 import { asOfFindings } from '#domain/checks/as-of-findings.js';
@@ -40,7 +40,11 @@ export const preview: Task<'preview'> = ({ market: handle, documents, models, in
         )
       : isDerivedDocument(document)
         ? toDerivedPreview(derived(), { indexId, asOf: asked })
-        : toPreviewResponse(previewRules(composer, indexId, day), { indexId, asOf, rule: ruleOf(composer, indexId) });
+        : toPreviewResponse(previewRules(composer, indexId, day), {
+            indexId,
+            asOf,
+            rule: ruleOn(composer, indexId, day),
+          });
     const late = asked === null ? [] : asOfFindings(asked, market.dates);
     const assumptions = assumptionFindings({
       document: composer.document(indexId),

@@ -172,9 +172,12 @@ function isAnnouncedOn(next: readonly NextRebalance[], day: Day): boolean {
   return next.length > 0 && next.every(({ decision, announcement = decision }) => announcement <= day);
 }
 
-/** Whether a rebalance to come is more than the selection and weighting of the document at one close. */
+/** Whether a rebalance to come is more than the selection and weighting of the first text at one close. */
 function isReviewed([first, ...others]: readonly NextRebalance[]): boolean {
-  return first !== undefined && (others.length > 0 || first.review !== undefined || first.phase !== undefined);
+  return (
+    first !== undefined &&
+    (others.length > 0 || [first.review, first.phase, first.amendment].some((one) => one !== undefined))
+  );
 }
 
 interface OrdersInput extends Pick<Composed, 'indexId' | 'session' | 'engine'> {

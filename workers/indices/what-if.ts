@@ -1,4 +1,4 @@
-import { ruleOf } from '#domain/books/breach-rebalances.js';
+import { ruleOn } from '#domain/books/rule-on.js';
 import { causeOn } from '#domain/books/rebalance-cause.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { asOfFindings } from '#domain/checks/as-of-findings.js';
@@ -27,7 +27,7 @@ export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: re
         : previewRules(composer, indexId, until);
       const session = preview.resolved?.session;
       const cause = session === undefined ? null : causeOn(composer, indexId, session);
-      return { indexId, preview, rule: ruleOf(composer, indexId), cause };
+      return { indexId, preview, rule: ruleOn(composer, indexId, until), cause };
     };
     const was = comparedOf(before);
     const is = comparedOf(after);

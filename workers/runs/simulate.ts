@@ -1,6 +1,6 @@
 import { marketOn } from '#domain/books/market-on.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
-import { currencyOfSecurities } from '#domain/backtest/run-file/header.js';
+import { currencyOfSecurities } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { periodsPerYear } from '#domain/calendars/periods-per-year.js';

@@ -1,6 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { marketOn } from '#domain/books/market-on.js';
-import { currencyOfSecurities, runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
+import { type RunHeader } from '#domain/backtest/run-file/header.js';
+import { currencyOfSecurities, runTreatment } from '#domain/backtest/run-file/settings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';

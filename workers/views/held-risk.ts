@@ -1,5 +1,6 @@
 import { marketOn } from '#domain/books/market-on.js';
-import { currencyOfSecurities, runTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
+import { type RunHeader } from '#domain/backtest/run-file/header.js';
+import { currencyOfSecurities, runTreatment } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';

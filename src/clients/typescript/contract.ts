@@ -152,7 +152,7 @@ export interface Amendment {
   readonly reason?: string | undefined;
   /** Rebalances on the first session on or after the date instead of waiting for the next review. */
   readonly rebalance?: boolean | undefined;
-  /** JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, events; arrays are replaced whole. */
+  /** JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, overlay, events, rounding; arrays are replaced whole. */
   readonly changes: Readonly<Record<string, unknown>>;
 }
 

@@ -1,3 +1,4 @@
+import { treatmentOn } from '../documents/treatment.js';
 import { applyRounding, openingDivisor } from './book-rounding.js';
 import { priceSessions, staleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
@@ -27,6 +28,8 @@ import { countFactors } from './share-changes.js';
 
 /** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
 export function driftTo(state: BookState, session: number): void {
+  const { treatment } = state.input;
+  if (treatment.amended) state.treatment = treatmentOn(treatment, state.sm.sessions[session]!);
   const { input, sm, value, gross, cash, divisor } = state;
   const at = session - input.from;
   clearRow(state, session);
@@ -212,7 +215,8 @@ function spunOffOn(state: BookState, session: number, ofCounts: ReadonlyMap<numb
     if (place < 0) return [];
     const share = units[place]! * (ofCounts?.get(place) ?? 1) * index[panelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
-    const ratio = effects.terms.splitShares === 'keep' ? 1 : (effectOn(effects, session, parent)?.ratio ?? 1);
+    const ratio =
+      effects.termsAt(session).splitShares === 'keep' ? 1 : (effectOn(effects, session, parent)?.ratio ?? 1);
     return [{ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit }];
   });
 }

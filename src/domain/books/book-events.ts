@@ -1,3 +1,4 @@
+import { treatmentOn, type DatedTreatment } from '../documents/treatment.js';
 import { priceSessions } from '../documents/stale-sessions.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { ExchangeRates } from '../market/exchange-rates.js';
@@ -37,7 +38,7 @@ export interface SpinOff {
 /** What an action would do is the same for every book under the same terms. */
 export interface EventTerms {
   readonly sm: SessionMarket;
-  readonly treatment: TreatmentSpec;
+  readonly treatment: DatedTreatment;
   readonly growth: GrowthTerms;
   readonly rates: ExchangeRates;
   readonly outside?: OutsideMergers | undefined;
@@ -45,9 +46,10 @@ export interface EventTerms {
 
 /** The structural actions of a session; undefined when there are none. Nothing here looks past the session. */
 export function eventsOn(terms: EventTerms, session: number): SessionEvents | undefined {
-  const { sm, treatment } = terms;
+  const { sm } = terms;
   const { all, starts } = sm.actions;
   if (starts[session] === starts[session + 1]) return undefined;
+  const treatment = treatmentOn(terms.treatment, sm.sessions[session]!);
   const exits = new Map<number, Exit>();
   const conversions = new Map<number, number>();
   const spinOffs: SpinOff[] = [];

@@ -20,7 +20,7 @@ export function openSession(
 ): number {
   const { effects } = state;
   const counted = ofCounts === null ? 1 : changeShares(state, session, ofCounts);
-  if (effects.isOpening[session] === 0 && state.input.rounding?.shares === undefined) return counted;
+  if (effects.isOpening[session] === 0 && state.input.rounding === undefined) return counted;
   const before = state.path * counted;
   const { columns, starts } = effects;
   const factors = new Map<number, number>();

@@ -1,3 +1,4 @@
+import { treatmentOn } from '../documents/treatment.js';
 import { priceSessions } from '../documents/stale-sessions.js';
 import { panelRow } from '../market/session-market.js';
 import type { BookInput, Fill } from './book.js';
@@ -23,8 +24,9 @@ export interface FrozenInput {
   readonly asked: Float64Array;
 }
 
-/** Oldest price that a trade may have, in sessions of the name's own calendar. */
-function staleMax({ fills, treatment }: FrozenInput['input']): number {
+/** Oldest price that a trade may have under the text that takes effect at the close, in sessions of the name's own calendar. */
+function staleMax({ fills, treatment: dated, sm }: FrozenInput['input'], session: number): number {
+  const treatment = treatmentOn(dated, sm.sessions[session]! + 1);
   if (treatment.stale_targets === 'defer') return 0;
   return fills === 'all' ? Infinity : priceSessions(treatment);
 }
@@ -32,7 +34,7 @@ function staleMax({ fills, treatment }: FrozenInput['input']): number {
 /** Slots that stay as they are held: without a price to trade at, or close enough to their target. */
 export function frozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): Frozen {
   const { sm, from } = input;
-  const oldest = staleMax(input);
+  const oldest = staleMax(input, session);
   const tolerance = session === from ? undefined : input.tolerance;
   const frozen = new Set<number>();
   const unpriced = new Set<number>();

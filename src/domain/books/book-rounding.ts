@@ -4,7 +4,9 @@ import { carriedUnder } from '../index-mathematics/growth.js';
 import { effectAt } from '../index-mathematics/session-effects.js';
 import { roundHalfAway } from '../numbers/round-half-away.js';
 import { Refusal } from '../refusals/refusal.js';
-import { formatDay } from '../time/days.js';
+import { formatDay, type Day } from '../time/days.js';
+import { datedRounding, roundingOn, roundsAny } from '../documents/dated-rounding.js';
+import type { SessionMarket } from '../market/session-market.js';
 import type { BookInput } from './book.js';
 import { drop, rowOf, type BookState } from './book-state.js';
 
@@ -15,13 +17,15 @@ const DIGITS = 13;
 const WHOLE = 1e-12;
 
 /** Decimals and first divisor of the book of an index. */
-export function bookRounding({
-  rounding,
-  base_market_value: base,
-  base_value: level,
-}: Pick<IndexDocument, 'rounding' | 'base_market_value' | 'base_value'>): Pick<BookInput, 'rounding' | 'baseDivisor'> {
+export function bookRounding(
+  document: IndexDocument,
+  { calendar }: Pick<SessionMarket, 'calendar'>,
+): Pick<BookInput, 'rounding' | 'baseDivisor'> {
+  const { base_market_value: base, base_value: level } = document;
+  const rounding = datedRounding(document, calendar);
+  const isRounded = roundsAny(rounding, 'divisor') || roundsAny(rounding, 'shares');
   return {
-    ...(rounding?.divisor === undefined && rounding?.shares === undefined ? {} : { rounding }),
+    ...(rounding !== undefined && isRounded ? { rounding } : {}),
     ...(base === undefined ? {} : { baseDivisor: base / level }),
   };
 }
@@ -31,7 +35,7 @@ export function bookRounding({
  * @param exact divisor after the adjustments of its opening
  */
 export function openingDivisor(state: BookState, session: number, exact: number): number {
-  const kept = keptDivisor(state, session, exact);
+  const kept = keptDivisor(state, exact, { session, day: dayOf(state, session) });
   if (kept !== exact) state.carry *= exact / kept;
   return kept;
 }
@@ -49,15 +53,15 @@ export function roundDivisor(state: BookState, session: number): void {
   if (exactDivisor === null) return;
   const at = session - input.from;
   const exact = divisor[at]!;
-  const kept = keptDivisor(state, session, exact);
+  const kept = keptDivisor(state, exact, { session, day: dayOf(state, session) + 1 });
   divisor[at] = kept;
   exactDivisor[at] = exact / kept;
   state.roundedBy = exact / kept;
 }
 
 /** @throws Refusal NUMERIC_FAILURE where nothing is left of it */
-function keptDivisor({ input, sm, exactDivisor }: BookState, session: number, exact: number): number {
-  const decimals = input.rounding?.divisor;
+function keptDivisor({ input, sm, exactDivisor }: BookState, exact: number, { session, day }: RoundedOn): number {
+  const decimals = roundingOn(input.rounding, day).divisor;
   if (decimals === undefined || exactDivisor === null) return exact;
   const kept = roundHalfAway(Number(exact.toPrecision(DIGITS)), decimals);
   if (kept > 0) return kept;
@@ -68,13 +72,26 @@ function keptDivisor({ input, sm, exactDivisor }: BookState, session: number, ex
   );
 }
 
+/** Decimals of index shares on a day; undefined where they are not rounded. */
+function shareDecimals({ input }: BookState, day: Day): number | undefined {
+  return input.rounding === undefined ? undefined : roundingOn(input.rounding, day).shares;
+}
+
+interface RoundedOn {
+  readonly session: number;
+  /** Its day; the one after it for what a review decides at its close. */
+  readonly day: Day;
+}
+
+const dayOf = ({ sm }: BookState, session: number): Day => sm.sessions[session]!;
+
 /**
  * Rounds the index shares that are held after a close: what they are worth more or less changes the divisor, the level
  * stays.
  */
 export function roundShares(state: BookState, session: number): void {
   const { input, sm, rates, reinvested, divisor, weights, columns, cash } = state;
-  const decimals = input.rounding?.shares;
+  const decimals = shareDecimals(state, dayOf(state, session) + 1);
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return;
   const at = session - input.from;
   const row = rowOf(state, session);
@@ -99,7 +116,7 @@ function assertHeld({ input, sm, count }: BookState, session: number, sum: numbe
   if (sum > 0 && count > 0) return;
   throw new Refusal(
     'NUMERIC_FAILURE',
-    `${input.title} has no index shares left on ${formatDay(sm.sessions[session]!)} with ${input.rounding!.shares} decimals; a larger base_market_value gives it more.`,
+    `${input.title} has no index shares left on ${formatDay(sm.sessions[session]!)} with ${roundingOn(input.rounding, sm.sessions[session]! + 1).shares} decimals; a larger base_market_value gives it more.`,
   );
 }
 
@@ -118,10 +135,10 @@ export function openingShareFactor(
   { effect, column, weight }: OpeningShares,
 ): number {
   const { input, sm, rates, effects, reinvested, divisor } = state;
-  const decimals = input.rounding?.shares;
+  const decimals = shareDecimals(state, dayOf(state, session));
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return 1;
   const before = carriedUnder(sm, effects, session - 1, column);
-  const factor = shareFactor(effectAt(effects, effect), before, effects.terms);
+  const factor = shareFactor(effectAt(effects, effect), before, effects.termsAt(session));
   if (factor === 1 || factor !== factor) return 1;
   const at = session - 1 - input.from;
   const money = reinvested.levels.price[at]! * divisor[at]! * state.roundedBy;

@@ -2,11 +2,14 @@ import type { ValuePanel } from '#kernels/engines/value-panel.js';
 import type { Absences } from '../market/absences.js';
 import type { EffectTable } from '../index-mathematics/session-effects.js';
 import { panelRow } from '../market/session-market.js';
+import type { TreatmentSpec } from '../documents/index-document.js';
 import type { BookEnd, BookEvent, BookInput, Gap, PendingNames, Reinvested, Targets, UnfilledOrder } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
 import { forgetCounts, heldCounts, type CountState } from './security-counts.js';
 
 export interface BookState extends EventTerms {
+  /** The treatment on the session that is simulated. */
+  treatment: TreatmentSpec;
   readonly input: BookInput;
   /** Value index, [S - first x N]. */
   readonly index: Float64Array;

@@ -1,5 +1,5 @@
-import type { TreatmentSpec } from '../documents/index-document.js';
-import type { RoundingSpec } from '../documents/rounding.js';
+import type { DatedRounding } from '../documents/dated-rounding.js';
+import type { DatedTreatment } from '../documents/treatment.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { ReturnVariant } from '../market/market-data.js';
@@ -29,7 +29,7 @@ export interface BookInput {
   /** Subject of a sentence about the book, capitalised. */
   readonly title: string;
   readonly sm: SessionMarket;
-  readonly treatment: TreatmentSpec;
+  readonly treatment: DatedTreatment;
   readonly growth: GrowthTerms;
   /** First and last session simulated. */
   readonly from: number;
@@ -40,7 +40,7 @@ export interface BookInput {
   /** Market value over level on the first session; 1 by default. */
   readonly baseDivisor?: number;
   /** Decimals of divisor and index shares; absent where neither is rounded. */
-  readonly rounding?: Pick<RoundingSpec, 'divisor' | 'shares'>;
+  readonly rounding?: DatedRounding;
   /** Cost of a unit of traded notional; 0 for an index. */
   readonly costRate: number;
   /**
@@ -175,8 +175,8 @@ export interface Book {
   readonly divisor: Float64Array;
   /** Divisor before over that after it was rounded at a close, [T]; absent where it is not rounded. */
   readonly exactDivisor?: Float64Array;
-  /** Decimals of its index shares; absent where they are not rounded. */
-  readonly shareDecimals?: number;
+  /** Whether its index shares are rounded on some date. */
+  readonly hasWholeShares?: true;
   /** Costs paid on the session, [T]. */
   readonly costs: Float64Array;
   /**

@@ -1,10 +1,12 @@
 import { bookRounding } from './book-rounding.js';
+import type { IndexText } from '../documents/amended-texts.js';
+import { textFollowedOn, textSpans } from '../documents/text-spans.js';
 import { breachRuleOf, breachWatch } from '../compliance/breach-watch.js';
 import type { LimitRuleName } from '../compliance/rules.js';
 import type { Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { firstAtLeast } from '../numbers/search.js';
+import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import type { Book } from './book.js';
 import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
 import { addComposition, decideOne } from './decide-one.js';
@@ -19,7 +21,6 @@ const SPAN_SESSIONS = 32;
 
 export interface WatchInput {
   readonly indexId: string;
-  readonly rule: LimitRuleName;
   /** Rebalances of the schedule, ascending; the first is that of the first session. */
   readonly due: readonly DueRebalance[];
   readonly first: number;
@@ -47,7 +48,7 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
     if (composition) addComposition(known, composition);
     return composition;
   };
-  const state: WatchState = { open: new Set(), calledUntil: first };
+  const state: WatchState = { rule: null, open: new Set(), calledUntil: first };
   let stored: StoredBook | null = null;
   let at = first - 1;
   let position = 0;
@@ -60,8 +61,12 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
       position++;
       continue;
     }
-    const to = Math.min(at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last);
-    const span: Span = { stored, at, to, known, decide };
+    const { sm, text, ends } = textAt(composer, input, at + 1);
+    const to = Math.min(at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last, ends);
+    const rule = breachRuleOf(text.document.pipeline?.treatment);
+    if (rule !== state.rule) state.open.clear();
+    state.rule = rule;
+    const span: Span = { stored, at, to, known, decide, sm, text };
     const book = watchSpan(composer, input, span, state);
     stored = stored === null ? storedBook(book) : storedAfter(stored, book);
     at = to;
@@ -69,7 +74,23 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
   return { list: known, findings, ...(state.called === undefined ? {} : { called: state.called }) };
 }
 
+/** The text that an index follows on a session, and the last session of it. */
+function textAt(
+  composer: Composer,
+  { indexId, first }: WatchInput,
+  session: number,
+): Pick<Span, 'sm' | 'text'> & { readonly ends: number } {
+  const sm = composer.market(indexId);
+  const document = composer.document(indexId);
+  const day = sm.sessions[Math.max(session, first)]!;
+  const next = textSpans(document, sm.calendar).find(({ after }) => after >= day);
+  const ends = next === undefined ? Infinity : lastAtMost(sm.sessions, next.after);
+  return { sm, text: textFollowedOn(document, sm.calendar, day), ends };
+}
+
 interface WatchState {
+  /** Rule of the span before. */
+  rule: LimitRuleName | null;
   readonly open: Set<string>;
   /** Effective session of the latest rebalance that a breach called for. */
   calledUntil: number;
@@ -85,17 +106,21 @@ interface Span {
   readonly to: number;
   readonly known: readonly Composition[];
   readonly decide: (rebalance: DueRebalance) => Composition | undefined;
+  readonly sm: SessionMarket;
+  /** The text that all of its sessions follow. */
+  readonly text: IndexText;
 }
 
 /** The book of a span with the rebalances that its breaches call for. */
 function watchSpan(composer: Composer, input: WatchInput, span: Span, state: WatchState): Book {
-  const { at, to, decide } = span;
-  const { rebalance } = composer.document(input.indexId);
-  const sm = composer.market(input.indexId);
+  const { at, to, decide, sm, text } = span;
+  const { rebalance } = text.document;
+  const { rule } = state;
   let book = bookOf(composer, input, span);
+  if (rule === null) return book;
   let from = at + 1;
   for (;;) {
-    const breach = nextBreach(book, { rule: input.rule, from, to, span, state });
+    const breach = nextBreach(book, { rule, from, to, span, state });
     if (breach === null) return book;
     from = breach + 1;
     const session = effectiveSession(sm, breach + rebalance.effective_lag, input.last);
@@ -113,6 +138,7 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
       decision: breach,
       announced: session > breach ? sm.sessions[breach]! : null,
       cause: 'breach',
+      ...(text.position === 0 ? {} : { amendment: text.position }),
     });
     if (composition === undefined || session > to) continue;
     book = bookOf(composer, input, span);
@@ -169,14 +195,9 @@ function bookOf(composer: Composer, { indexId, first }: WatchInput, { stored, at
     to,
     targets: known.filter(({ session }) => session > at && session <= to),
     initialValue: document.base_value,
-    ...bookRounding(document),
+    ...bookRounding(document, sm),
     costRate: 0,
     fills: 'all',
     ...(stored === null ? {} : { resume: resumeOf(stored, at) }),
   });
-}
-
-/** The rule that calls for rebalances of an index. */
-export function ruleOf(composer: Composer, indexId: string): LimitRuleName | null {
-  return breachRuleOf(composer.document(indexId).pipeline?.treatment);
 }

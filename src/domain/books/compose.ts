@@ -7,7 +7,8 @@ import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import { type DueRebalance, dueRebalances } from './due-rebalances.js';
 import { addComposition, decideOne } from './decide-one.js';
 import { decideWithChanges, hasMemberChanges } from './member-changes.js';
-import { decideWatched, ruleOf } from './breach-rebalances.js';
+import { isWatched } from './rule-on.js';
+import { decideWatched } from './breach-rebalances.js';
 import type { Composition, Compositions, Composer, ResumedIndex } from './compositions.js';
 
 interface ComposeInput {
@@ -23,12 +24,11 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
   const last = lastAtMost(sm.sessions, until);
   const first = firstPriced(composer, { indexId, until });
   const due = dueUnderTexts(document, sm, { first, last });
-  const rule = ruleOf(composer, indexId);
   const decided = hasMemberChanges(composer, indexId)
     ? decideWithChanges(composer, { indexId, due, first, last, tick })
-    : rule === null
-      ? decideAll(composer, { indexId, due, before: [], tick })
-      : decideWatched(composer, { indexId, rule, due, first, last, tick });
+    : isWatched(document)
+      ? decideWatched(composer, { indexId, due, first, last, tick })
+      : decideAll(composer, { indexId, due, before: [], tick });
   const outside = composer.outsideMergers(indexId);
   return {
     document,

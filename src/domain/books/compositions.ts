@@ -1,6 +1,7 @@
 import type { EventCause } from '../schedule/rebalance-causes.js';
 import type { Day } from '../time/days.js';
-import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import type { DatedTreatment } from '../documents/treatment.js';
 import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { StoredModel } from '../risk/stored-model.js';
@@ -102,7 +103,7 @@ export interface Transition {
 
 export interface Compositions {
   readonly document: IndexDocument;
-  readonly treatment: TreatmentSpec;
+  readonly treatment: DatedTreatment;
   readonly sm: SessionMarket;
   /** Session of the first composition: the base date, or the first session with a price after it. */
   readonly first: number;
@@ -136,7 +137,8 @@ export interface Composer {
   document(indexId: string): IndexDocument;
   /** The market on the sessions of the index's calendar. */
   market(indexId: string): SessionMarket;
-  treatment(indexId: string): TreatmentSpec;
+  /** Treatment of an index by date. */
+  treatment(indexId: string): DatedTreatment;
   /** Columns of the index's universe that are priceable on a session, ascending. */
   universe(indexId: string, session: number): Int32Array;
   /** @param by the text and the review that it follows. Default: the first text and the document's own rebalance. */

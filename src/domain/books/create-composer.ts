@@ -2,10 +2,10 @@ import { composerUnder } from './amended-composer.js';
 import { decidedBy } from './decided-by.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
-import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
+import { isOverlayDocument, type IndexDocument } from '../documents/index-document.js';
 import { textsOf } from '../documents/amended-texts.js';
 import { onStore } from '../documents/stale-sessions.js';
-import { treatmentOver } from '../documents/treatment.js';
+import { treatmentOf, type DatedTreatment } from '../documents/treatment.js';
 import type { MarketData } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -68,6 +68,7 @@ export function createComposer({
   const composed = new Map<string, Compositions>();
   const running = new Set<string>();
   const outside = new Map<string, OutsideMergers | undefined>();
+  const treatments = new Map<string, DatedTreatment>();
   const membersOf = membersIn(market);
 
   const composer: Composer = {
@@ -81,10 +82,11 @@ export function createComposer({
       return given?.get(code) ?? marketOn({ market, calendars, code });
     },
     treatment(indexId) {
-      const document = composer.document(indexId);
-      if (document.pipeline) return onStore(document.pipeline.treatment, market);
-      if (isOverlayDocument(document)) return treatmentOver(document, composer.treatment(sourcesOf(document)[0]!));
-      return composer.treatment(document.derivation!.source_index_id);
+      const treatment =
+        treatments.get(indexId) ??
+        onStore(treatmentOf(composer.document(indexId), composer.document, calendars)!, market);
+      treatments.set(indexId, treatment);
+      return treatment;
     },
     universe: (indexId, session) => universeOn(composer, membersOf, { indexId, session }),
     under: (indexId, amendment) => composerUnder(composer, textsOf(composer.document(indexId))[amendment]!, membersOf),

@@ -1,4 +1,5 @@
 import { textsOf } from '../documents/amended-texts.js';
+import { treatmentOn } from '../documents/treatment.js';
 import { datedFindings, type Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -63,10 +64,12 @@ function joined({ review, rebalance, known }: DecideDue): DecidedOne {
 }
 
 function indexIn(composer: Composer, { indexId, review, rebalance }: DecideDue): TakingIndex {
+  const sm = composer.market(indexId);
   return {
-    sm: composer.market(indexId),
+    sm,
     document: textsOf(composer.document(indexId))[rebalance.amendment ?? 0]!.document,
-    treatment: composer.treatment(indexId),
+    // What the rebalance decides follows its own text from the decision on.
+    treatment: treatmentOn(composer.treatment(indexId), sm.sessions[rebalance.session]! + 1),
     outside: composer.outsideMergers(indexId),
     weightsAs: review.document.rebalance.weights_as,
   };

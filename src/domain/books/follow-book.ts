@@ -1,4 +1,4 @@
-import { staleSessions } from '../documents/stale-sessions.js';
+import { longestStale } from '../documents/stale-sessions.js';
 import type { Book, BookEvent, BookInput, FollowEnd } from './book.js';
 import { transfersFrom } from './transfers.js';
 import { exitSides } from './book-close.js';
@@ -164,7 +164,7 @@ function payForExits({ cash, from }: Book, { input, event, after, costRate }: Pa
  */
 function mayWaitForPrice({ sm, treatment }: BookInput, session: number, columns: Int32Array): boolean {
   const { all, starts } = sm.actions;
-  const first = Math.max(0, session - staleSessions(treatment));
+  const first = Math.max(0, session - longestStale(treatment));
   for (let a = starts[first]!; a < starts[session + 1]!; a++)
     if (all[a]!.action.type === 'SPIN_OFF' && columns.includes(all[a]!.column)) return true;
   return false;

@@ -1,6 +1,8 @@
 import { bookRounding } from './book-rounding.js';
+import type { TreatmentSpec } from '../documents/index-document.js';
+import type { WeightingSpec } from '../documents/weighting-spec.js';
 import { shareTermsOf } from '../documents/share-terms.js';
-import { growthTerms, type GrowthTerms } from '../index-mathematics/growth-terms.js';
+import { changingTerms, growthTerms, type GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import { lastAtMost } from '../numbers/search.js';
 import type { Book, Targets } from './book.js';
@@ -21,12 +23,23 @@ export interface IndexRun {
 
 /** Terms on which an index grows: its treatment in its currency, in its own variant unless another is asked for. */
 export function indexTerms(
-  { treatment, document }: Pick<Compositions, 'treatment' | 'document'>,
-  variant: ReturnVariant = treatment.dividends,
+  { treatment: dated, document }: Pick<Compositions, 'treatment' | 'document'>,
+  variant: ReturnVariant = dated.dividends,
 ): GrowthTerms {
-  return {
+  const { amended, ...first } = dated;
+  const termsOf = (treatment: TreatmentSpec, weighting: WeightingSpec | undefined): GrowthTerms => ({
     ...growthTerms(treatment, document.currency, variant),
-    ...shareTermsOf(treatment, document.pipeline?.weighting),
+    ...shareTermsOf(treatment, weighting),
+  });
+  const terms = termsOf(first, document.pipeline?.weighting);
+  if (amended === undefined) return terms;
+  // A derived index has the treatment of its source, and a weighting of its own.
+  const isOwn = document.pipeline !== null;
+  return {
+    ...terms,
+    amended: amended.map(({ after, treatment, weighting }) =>
+      changingTerms(termsOf(treatment, isOwn ? weighting : undefined), after),
+    ),
   };
 }
 
@@ -101,7 +114,7 @@ function simulatedBook({
     targets: list.filter(({ session }) => session <= to).map((composition) => indexTargets(composition, uncapped)),
     shareChanges: shareChangeTerms(compositions),
     initialValue: document.base_value,
-    ...bookRounding(document),
+    ...bookRounding(document, sm),
     costRate: 0,
     fills: 'all',
     ...(roomForWeights ? { roomForWeights } : {}),

@@ -61,7 +61,7 @@ function countShares(book: Book, currency: string): SharesOf {
 
 /** Weights of a composition at its effective close: those of whole shares where they are rounded. */
 function heldWeights(book: Book, { session, columns, weights }: Composition): Float64Array {
-  if (book.shareDecimals === undefined) return weights;
+  if (book.hasWholeShares === undefined) return weights;
   const row = (session - book.from) * book.columns.length;
   return Float64Array.from(columns, (column) => book.weights[row + book.columns.indexOf(column)]!);
 }

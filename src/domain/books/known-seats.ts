@@ -4,6 +4,7 @@ import { breachRuleOf } from '../compliance/breach-watch.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { changesMembers } from '../documents/events-spec.js';
+import { isInAnyText } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -29,12 +30,16 @@ export interface KnownMarkets {
  * @throws Refusal LOOK_AHEAD
  */
 export function assertScheduled(documents: Readonly<Record<string, IndexDocument>>): void {
-  const changing = Object.values(documents).find(({ events }) => changesMembers(events));
+  const changing = Object.values(documents).find((document) =>
+    isInAnyText(document, ({ events }) => changesMembers(events)),
+  );
   if (changing !== undefined) {
     const message = `Constituents of the index ${changing.id} change between reviews, which is found on the data of the run: its decisions cannot be made on what was known.`;
     throw new Refusal('LOOK_AHEAD', message, { index_id: changing.id });
   }
-  const called = Object.values(documents).find(({ pipeline }) => breachRuleOf(pipeline?.treatment) !== null);
+  const called = Object.values(documents).find((document) =>
+    isInAnyText(document, ({ pipeline }) => breachRuleOf(pipeline?.treatment) !== null),
+  );
   if (called === undefined) return;
   const message = `The index ${called.id} is rebalanced on breaches of a rule, which are found on the data of the run: its decisions cannot be made on what was known.`;
   throw new Refusal('LOOK_AHEAD', message, { index_id: called.id });

@@ -138,7 +138,7 @@ export function bookOf(watch: Watch, standing: Standing, to: number, isUncapped 
       .filter(({ session }) => (stored === null || session > at) && session <= to)
       .map((composition) => indexTargets(composition, isUncapped)),
     initialValue: document.base_value,
-    ...bookRounding(document),
+    ...bookRounding(document, sm),
     costRate: 0,
     fills: 'all',
     ...(stored === null ? {} : { resume: resumeOf(stored, at) }),

@@ -1,16 +1,19 @@
 import type { IndexDocument } from '../documents/index-document.js';
+import { textsOf, type IndexText } from '../documents/amended-texts.js';
 import { reviewsOf } from '../documents/reviews.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { firstAtLeast } from '../numbers/search.js';
 import { closesOf as countCloses, phaseFractions } from '../schedule/phase.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
-import { rebalanceDates, type RebalanceDate } from '../schedule/schedule.js';
+import { rebalanceDates, reviewDays, type RebalanceDate } from '../schedule/schedule.js';
 import { dayFrom, type Day } from '../time/days.js';
 import { closesOf, type DueRebalance, type PhaseClose } from './due-rebalances.js';
 
 /** A rebalance to come on the days of its calendar, or one of its closes. */
 export interface NextRebalance extends RebalanceDate {
   readonly review?: string;
+  /** Position of the text that it follows, where that is not the first. */
+  readonly amendment?: number;
   readonly phase?: PhaseClose;
 }
 
@@ -23,28 +26,53 @@ export function nextRebalances(
   { calendar }: SessionMarket,
   day: Day,
 ): readonly NextRebalance[] {
-  const baseDay = dayFrom(document.base_date);
-  const { sessions, coverage } = calendar;
-  const base = sessions[firstAtLeast(sessions, baseDay)];
-  const next = reviewsOf(document).flatMap(({ id, document: { rebalance } }): NextRebalance[] => {
-    const at = firstAtLeast(sessions, day) - countCloses(rebalance.phase) + 1;
-    const from = rebalance.phase === undefined ? day : (sessions[at] ?? day);
-    const fractions = rebalance.phase && phaseFractions(rebalance.phase);
-    const own = rebalanceDates({ rebalance, calendar, baseDay, from, to: coverage.to })
-      .filter(({ session }) => id === DEFAULT_REVIEW || session !== base)
-      .flatMap((date): NextRebalance[] =>
-        fractions && date.session !== base ? closesOf(date, fractions, calendar) : [date],
-      )
-      .find(({ session }) => session >= day);
-    return own === undefined ? [] : [id === DEFAULT_REVIEW ? own : { ...own, review: id }];
-  });
+  const texts = textsOf(document);
+  const next = texts.flatMap((text, k) =>
+    nextUnder(text, { calendar, day, until: texts[k + 1]?.from ?? Infinity }).map((one) =>
+      k === 0 ? one : { ...one, amendment: k },
+    ),
+  );
   const first = Math.min(...next.map(({ session }) => session));
   return next.filter(({ session }) => session === first);
 }
 
+interface NextSpan extends Pick<SessionMarket, 'calendar'> {
+  readonly day: Day;
+  /** Date of the next text. */
+  readonly until: Day;
+}
+
+/** The next rebalance of each review of a text. */
+function nextUnder(
+  { document, from: begins, amendment }: IndexText,
+  { calendar, day, until }: NextSpan,
+): NextRebalance[] {
+  const baseDay = dayFrom(document.base_date);
+  const { sessions, coverage } = calendar;
+  const base = sessions[firstAtLeast(sessions, baseDay)];
+  const at = sessions[firstAtLeast(sessions, begins)];
+  const own = reviewsOf(document).flatMap(({ id, document: { rebalance } }): NextRebalance[] => {
+    const start = firstAtLeast(sessions, day) - countCloses(rebalance.phase) + 1;
+    const from = rebalance.phase === undefined ? day : (sessions[start] ?? day);
+    const fractions = rebalance.phase && phaseFractions(rebalance.phase);
+    const found = rebalanceDates({ rebalance, calendar, baseDay, from, to: coverage.to })
+      .filter(({ date, session }) => date >= begins && date < until && (id === DEFAULT_REVIEW || session !== base))
+      .flatMap((date): NextRebalance[] =>
+        fractions && date.session !== base ? closesOf(date, fractions, calendar) : [date],
+      )
+      .find(({ session }) => session >= day);
+    return found === undefined ? [] : [id === DEFAULT_REVIEW ? found : { ...found, review: id }];
+  });
+  if (amendment?.rebalance !== true || at === undefined || at < day || own.some(({ session }) => session === at))
+    return own;
+  const position = firstAtLeast(sessions, at);
+  const days = reviewDays(document.rebalance, { date: at, position }, calendar);
+  return [{ date: at, session: at, ...days }, ...own];
+}
+
 /** A rebalance to come as if it took effect on a session: from what is known then. */
 export function dueOn(sm: SessionMarket, session: number, next: NextRebalance): DueRebalance {
-  const { review, phase, decision, pricing = decision } = next;
+  const { review, phase, amendment, decision, pricing = decision } = next;
   const at = (day: Day): number => Math.min(sm.sessionAt(day), session);
   const [decided, priced] = [at(decision), at(pricing)];
   return {
@@ -55,6 +83,7 @@ export function dueOn(sm: SessionMarket, session: number, next: NextRebalance): 
     ...(priced > decided ? { pricing: priced } : {}),
     announced: null,
     ...(review === undefined ? {} : { review }),
+    ...(amendment === undefined ? {} : { amendment }),
     ...(phase === undefined ? {} : { phase }),
   };
 }

@@ -5,6 +5,8 @@ import { exchangeRates, requireRatesAboveZero } from '../market/exchange-rates.j
 import { valueIndexOf } from '../index-mathematics/growth.js';
 import { effectTable } from '../index-mathematics/session-effects.js';
 import { shortTerms } from '../index-mathematics/growth-terms.js';
+import { treatmentOn } from '../documents/treatment.js';
+import { roundsAny } from '../documents/dated-rounding.js';
 import { keptFloats } from '#base/memory/kept-memory.js';
 import type { BookInput, BookResume } from './book.js';
 import { bookNames } from './book-names.js';
@@ -29,7 +31,7 @@ export function openBook(input: BookInput): BookState {
   const state: BookState = {
     input,
     sm,
-    treatment,
+    treatment: treatmentOn(treatment, sm.sessions[from]!),
     growth,
     outside: input.outside,
     columns,
@@ -75,13 +77,18 @@ export function openBook(input: BookInput): BookState {
 const nothingYet = () => ({ missing: NONE, children: [], droppedChildren: NONE, today: undefined });
 
 function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array): void {
-  const span = { from: sm.sessions[from]!, to: sm.sessions[to]! };
-  requireWithholdingRates(sm.market, growth.withholdingTax, { columns, ...span });
+  const [first, last] = [sm.sessions[from]!, sm.sessions[to]!];
+  const { amended = [] } = growth;
+  const spans = [{ after: first - 1, withholdingTax: growth.withholdingTax }, ...amended];
+  spans.forEach(({ after, withholdingTax }, k) => {
+    const span = { from: Math.max(first, after + (k === 0 ? 1 : 0)), to: Math.min(last, amended[k]?.after ?? last) };
+    if (span.from <= span.to) requireWithholdingRates(sm.market, withholdingTax, { columns, ...span });
+  });
 }
 
 /** Memory for what rounding the divisor of an index does. */
 function roundingState({ rounding, growth, from, to }: BookInput): Pick<BookState, 'roundedBy' | 'exactDivisor'> {
-  const isRounded = rounding?.divisor !== undefined && growth.reinvestment === 'index';
+  const isRounded = roundsAny(rounding, 'divisor') && growth.reinvestment === 'index';
   return { roundedBy: 1, exactDivisor: isRounded ? new Float64Array(to - from + 1).fill(1) : null };
 }
 

@@ -1,3 +1,6 @@
+import { isInAnyText } from '../documents/amended-texts.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import { textFollowedOn } from '../documents/text-spans.js';
 import type { Composer } from './compositions.js';
 import { mergerKey, type OutsideMergers } from './merger-key.js';
 
@@ -10,11 +13,14 @@ export function outsideMergers(
   composer: Pick<Composer, 'document' | 'market' | 'members'>,
   indexId: string,
 ): OutsideMergers | undefined {
-  if (composer.document(indexId).events?.acquirer !== 'remove') return undefined;
+  const document = composer.document(indexId);
+  const removesIn = ({ events }: IndexDocument): boolean => events?.acquirer === 'remove';
+  if (!isInAnyText(document, removesIn)) return undefined;
   const sm = composer.market(indexId);
   const found = new Set<number>();
   for (const { session, column, action } of sm.actions.related) {
     if (action.type !== 'MERGER' || session <= sm.first) continue;
+    if (!removesIn(textFollowedOn(document, sm.calendar, sm.sessions[session]!).document)) continue;
     const acquirer = sm.columnOf(action.related!);
     if (acquirer >= 0 && composer.members(indexId, session)[acquirer] !== 1) found.add(mergerKey(sm, session, column));
   }

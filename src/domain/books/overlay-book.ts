@@ -5,7 +5,8 @@ import { NOTHING_KEPT, wholeTransfers, type Transfers } from './transfers.js';
 import { ordersOf, type EarlierOrders, type Layer } from './overlay-orders.js';
 import { partsOf } from './overlay-parts.js';
 import type { Compositions } from './compositions.js';
-import { overlayContext, sharesIn } from './overlay-context.js';
+import { sharesIn } from './overlay-context.js';
+import { overlayOf, overlayPath } from './overlay-path.js';
 
 export interface OverlayBookInput {
   readonly compositions: Compositions & Required<Pick<Compositions, 'overlay'>>;
@@ -30,8 +31,7 @@ export function overlayBook({ compositions, to, isBrief, bookOf }: OverlayBookIn
   const codes = type.weighed(overlay.spec);
   // Every return variant is hedged by the weights of the index's own.
   const shares = overlay.book?.overlay?.shares ?? sharesIn({ book: beneath[0]!, currency, codes, first: from, to });
-  const context = overlayContext({ sm, first: from, document, currency }, { beneath, shares, to });
-  const path = type.path(overlay.spec, context);
+  const path = overlayPath({ sm, first: from, document: overlayOf(document), currency }, { beneath, shares, to });
   const valued = valuedIn(overlay.spec, beneath[0]!, currency);
   return pathBook({
     path,

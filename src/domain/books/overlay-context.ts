@@ -15,7 +15,7 @@ interface OverlayTerms extends Pick<Compositions, 'sm' | 'first' | 'document'> {
   readonly currency: string;
 }
 
-interface Beneath {
+export interface Beneath {
   readonly beneath: readonly Pick<Book, 'gross' | 'from'>[];
   readonly shares: BookOverlay['shares'];
   readonly to: number;

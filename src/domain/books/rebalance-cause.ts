@@ -1,4 +1,5 @@
 import { dayFrom } from '../time/days.js';
+import { isInAnyText, textsOf } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { reviewsOf, type Review } from '../documents/reviews.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
@@ -9,7 +10,7 @@ import { rebalanceDates } from '../schedule/schedule.js';
 import { firstAtLeast } from '../numbers/search.js';
 import type { RebalanceCause } from '../schedule/rebalance-causes.js';
 import { changesMembers } from '../documents/events-spec.js';
-import { ruleOf } from './breach-rebalances.js';
+import { isWatched } from './rule-on.js';
 import type { Composer } from './compositions.js';
 
 /**
@@ -22,8 +23,8 @@ export function causeOn(composer: Composer, indexId: string, session: number): R
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   if (reviewsDecidedOn(document, sm, session).length > 0) return 'schedule';
-  const isWatched = ruleOf(composer, indexId) !== null || changesMembers(document.events);
-  if (!isWatched || sm.sessions[session]! < dayFrom(document.base_date)) return null;
+  const calls = isWatched(document) || isInAnyText(document, ({ events }) => changesMembers(events));
+  if (!calls || sm.sessions[session]! < dayFrom(document.base_date)) return null;
   try {
     const { list, called } = composer.compositions(indexId);
     const own = list.find(({ cause, decision }) => cause !== undefined && decision === session)?.cause;
@@ -34,20 +35,40 @@ export function causeOn(composer: Composer, indexId: string, session: number): R
   }
 }
 
+/** A review, and the position of the text that it belongs to. */
+export interface DecidedReview {
+  readonly review: Review;
+  readonly amendment: number;
+}
+
 /** The reviews of a schedule whose reference date a session is, in their order. */
 export function reviewsDecidedOn(
   document: IndexDocument,
   { calendar, sessions }: SessionMarket,
   session: number,
-): readonly Review[] {
+): readonly DecidedReview[] {
   const day = sessions[session]!;
   const at = firstAtLeast(calendar.sessions, day);
   const baseDay = dayFrom(document.base_date);
   const base = calendar.sessions[firstAtLeast(calendar.sessions, baseDay)];
-  return reviewsOf(document).filter(({ id, document: { rebalance } }) => {
+  const texts = textsOf(document);
+  const reviews = texts.flatMap((text, k) =>
+    reviewsOf(text.document).map((review) => ({
+      review,
+      amendment: k,
+      from: text.from,
+      until: texts[k + 1]?.from ?? Infinity,
+    })),
+  );
+  const isDecided = ({ review: { id, document: text }, from, until }: (typeof reviews)[number]): boolean => {
+    const { rebalance } = text;
     const last = Math.min(at + noticeSessions(rebalance), calendar.sessions.length - 1);
     const dates = rebalanceDates({ rebalance, calendar, baseDay, from: day, to: calendar.sessions[last]! });
     // The base rebalance is that of the document.
-    return dates.some(({ decision, session: on }) => decision === day && (id === DEFAULT_REVIEW || on !== base));
-  });
+    return dates.some(
+      ({ date, decision, session: on }) =>
+        decision === day && date >= from && date < until && (id === DEFAULT_REVIEW || on !== base),
+    );
+  };
+  return reviews.filter(isDecided);
 }

@@ -1,10 +1,11 @@
+import type { Day } from '../time/days.js';
 import type { Series } from '../datapoints/series.js';
 
 /** Share counts that a book follows between reviews. */
 export interface ShareChangeTerms {
   readonly counts: Series;
-  /** Smallest change that applies. */
-  readonly threshold: number;
+  /** Smallest change that applies on a day; Infinity where shares change at reviews alone. */
+  readonly thresholdOn: (day: Day) => number;
 }
 
 /** Counts of securities: those that index shares stand for, and those of the data seen last, [n] each; NaN unknown. */

@@ -5,18 +5,30 @@ import { countedShares } from '../documents/share-terms.js';
 import { shareFactor } from '../index-mathematics/adjusted-close.js';
 import { carriedUnder } from '../index-mathematics/growth.js';
 import { effectAt } from '../index-mathematics/session-effects.js';
+import { textSpans } from '../documents/text-spans.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookState } from './book-state.js';
 import type { CountState, SecurityCounts, ShareChangeTerms } from './security-counts.js';
 
 /** What an index needs to follow share counts; undefined where its shares change at reviews alone. */
 export function shareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
-  const { events, pipeline } = document;
-  if (events?.share_changes !== 'effective') return undefined;
-  const counted = countedShares(pipeline?.weighting);
+  const texts = [{ after: -Infinity, text: { document } }, ...textSpans(document, sm.calendar)].map(
+    ({ after, text }) => ({ after, ...followedUnder(text.document) }),
+  );
+  const { counted } = texts.find((text) => text.counted !== null) ?? { counted: null };
   if (counted === null) return undefined;
   const counts = shareCounts(sm, { counted, maxStaleSessions: priceSessions(treatment) });
-  return counts === null ? undefined : { counts, threshold: events.threshold };
+  if (counts === null) return undefined;
+  return { counts, thresholdOn: (day) => texts.findLast(({ after }) => after < day)!.threshold }; // The first is from the beginning.
+}
+
+/** Counts that a text follows between reviews, null where it follows none. */
+function followedUnder({ events, pipeline }: IndexDocument): {
+  readonly counted: 'all' | 'float' | null;
+  readonly threshold: number;
+} {
+  const counted = events?.share_changes === 'effective' ? countedShares(pipeline?.weighting) : null;
+  return { counted, threshold: counted === null ? Infinity : events!.threshold };
 }
 
 interface FollowingIndex {
@@ -50,6 +62,7 @@ export function countFactors(state: BookState, session: number): ReadonlyMap<num
   // Cells of a panel are compared where they lie.
   const cells = panel === undefined || row < 0 ? null : panel.cells;
   if (cells === null) terms.counts.fill(session, heldColumns.subarray(0, count), values.subarray(0, count));
+  const threshold = terms.thresholdOn(state.sm.sessions[session]!);
   let factors: Map<number, number> | null = null;
   for (let k = 0; k < count; k++) {
     const after = cells === null ? values[k]! : cells[row + heldColumns[k]!]!;
@@ -57,7 +70,7 @@ export function countFactors(state: BookState, session: number): ReadonlyMap<num
     const column = heldColumns[k]!;
     // Shares that a merger issues are compared once the shares of the other security have turned into them.
     if (today !== undefined && isIssuing(today.conversions, column)) continue;
-    const factor = takeCount(counts, { session, column, slot: held[k]!, after });
+    const factor = takeCount(counts, { session, column, slot: held[k]!, after, threshold });
     if (factor !== 1) (factors ??= new Map()).set(k, factor);
   }
   return factors;
@@ -68,12 +81,13 @@ interface SeenCount {
   readonly column: number;
   readonly slot: number;
   readonly after: number;
+  readonly threshold: number;
 }
 
 /** Factor on index shares by a count of the data; 1 where it is adopted by a review alone. */
 function takeCount(
-  { adopted, latest, terms, changes }: CountState,
-  { session, column, slot, after }: SeenCount,
+  { adopted, latest, changes }: CountState,
+  { session, column, slot, after, threshold }: SeenCount,
 ): number {
   latest[slot] = after;
   const before = adopted[slot]!;
@@ -82,7 +96,7 @@ function takeCount(
     return 1;
   }
   const factor = after / before;
-  if (factor === 1 || Math.abs(factor - 1) < terms.threshold - EPSILON) return 1;
+  if (factor === 1 || Math.abs(factor - 1) < threshold - EPSILON) return 1;
   adopted[slot] = after;
   changes.push({ session, column, before, after });
   return factor;
@@ -102,7 +116,7 @@ function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookS
     const slot = slotOf[column]!;
     if (slot < 0 || isHeld[slot] !== 1) continue;
     const before = carriedUnder(sm, effects, session - 1, column);
-    counts!.adopted[slot]! *= shareFactor(effectAt(effects, e), before, effects.terms);
+    counts!.adopted[slot]! *= shareFactor(effectAt(effects, e), before, effects.termsAt(session));
   }
 }
 

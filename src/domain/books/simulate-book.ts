@@ -1,4 +1,5 @@
 import { roundDivisor, roundShares } from './book-rounding.js';
+import { roundsAny } from '../documents/dated-rounding.js';
 import type { Book, BookInput, PendingNames } from './book.js';
 import { closeSession } from './book-close.js';
 import { findGaps } from './book-gaps.js';
@@ -78,17 +79,17 @@ export function simulateBook(input: BookInput): Book {
 }
 
 /** Changes of share counts, and decimals of index shares, of a book that has them. */
-function ofShares({ shareCounts, input }: BookState): Pick<Book, 'shareChanges' | 'shareDecimals'> {
+function ofShares({ shareCounts, input }: BookState): Pick<Book, 'shareChanges' | 'hasWholeShares'> {
   return {
     ...(shareCounts === null ? {} : { shareChanges: shareCounts.changes }),
-    ...(input.rounding?.shares === undefined ? {} : { shareDecimals: input.rounding.shares }),
+    ...(roundsAny(input.rounding, 'shares') ? { hasWholeShares: true } : {}),
   };
 }
 
 /** Rounds the index shares of securities that were spun off on the session. */
 function roundEntered(state: BookState, session: number): void {
   state.hasEntered = false;
-  if (state.input.rounding?.shares === undefined) return;
+  if (!roundsAny(state.input.rounding, 'shares')) return;
   roundShares(state, session);
   beginHoldingPeriod(state, session);
 }

@@ -1,12 +1,14 @@
-import { breachRuleOf, headroomOf } from '../compliance/breach-watch.js';
+import { headroomOf } from '../compliance/breach-watch.js';
 import { TOLERANCE } from '../compliance/measure.js';
 import { datedFindings, type Finding } from '../refusals/findings.js';
 import { formatDay } from '../time/days.js';
+import { ruleOn } from './rule-on.js';
 import type { Composer, Composition } from './compositions.js';
 
 /** A warning where decided weights break the rule whose breaches call for them: a rebalance onto them ends none. */
-export function unkeptLimit(composer: Composer, indexId: string, { columns, weights, date }: Composition): Finding[] {
-  const rule = breachRuleOf(composer.document(indexId).pipeline?.treatment);
+export function unkeptLimit(composer: Composer, indexId: string, composition: Composition): Finding[] {
+  const { columns, weights, date, session } = composition;
+  const rule = ruleOn(composer, indexId, composer.market(indexId).sessions[session]! + 1);
   if (rule === null) return [];
   const { market, identifiers } = composer.market(indexId);
   const names = Array.from(columns, (column) => identifiers[column]!);

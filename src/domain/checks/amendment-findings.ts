@@ -1,12 +1,19 @@
-import { AMENDABLE } from '../documents/amendment.js';
+import { breachRuleOf } from '../compliance/breach-watch.js';
+import { changesMembers } from '../documents/events-spec.js';
+import { countedShares } from '../documents/share-terms.js';
+import { overlayTypeOf } from '../overlays/catalogue.js';
+import { AMENDABLE, FIXED_TREATMENT } from '../documents/amendment.js';
 import { amended } from '../documents/amended-texts.js';
-import { IndexDocument, watchlistsIn, type UniverseSpec } from '../documents/index-document.js';
-import { countedShares, holdsPrices } from '../documents/share-terms.js';
+import {
+  IndexDocument,
+  isOverlayDocument,
+  sourcesOf,
+  watchlistsIn,
+  type UniverseSpec,
+} from '../documents/index-document.js';
+import { holdsPrices } from '../documents/share-terms.js';
 import type { Finding } from '../refusals/findings.js';
 import { error, isObject, type Raw } from './index-context.js';
-
-/** Treatment decides how levels follow from prices, which a run does in one way from its first session to its last. */
-const FIXED = 'treatment is the same from the first session to the last';
 
 /**
  * Amendments out of order, members that none can change, and texts that are no valid document.
@@ -15,16 +22,14 @@ const FIXED = 'treatment is the same from the first session to the last';
 export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Finding[]): Finding[] {
   const { amendments, ...first } = body;
   if (!Array.isArray(amendments) || !amendments.every(isAmendment)) return [];
-  if (isObject(body['overlay']) && amendments.length > 0)
-    return [error('NO_EFFECT', 'amendments', 'An overlay cannot be amended: amend the index beneath it.')];
   const findings = [...orderFindings(amendments, first), ...amendments.flatMap(memberFindings)];
   if (findings.length > 0) return findings;
   let text: Raw = first;
   return amendments.flatMap((amendment, k) => {
     text = amended(text, amendment) as Raw; // A patch of an object is one.
-    return [...check(text).filter(({ severity }) => severity === 'error'), ...bookFindings(first, text)].map(
-      (finding) => ({ ...finding, path: `amendments[${k}].changes.${finding.path}` }),
-    );
+    return [...check(text), ...fixedMembers(first, text), ...bookFindings(first, text)]
+      .filter(({ severity }) => severity === 'error')
+      .map((finding) => ({ ...finding, path: `amendments[${k}].changes.${finding.path}` }));
   });
 }
 
@@ -32,24 +37,10 @@ export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Find
 function bookFindings(first: Raw, text: Raw): Finding[] {
   const [before, after] = [IndexDocument.safeParse(first), IndexDocument.safeParse(text)];
   if (!before.success || !after.success) return [];
-  const [had, has] = [before.data, after.data].map(({ events, pipeline }) => ({
-    share_changes: events?.share_changes ?? 'review',
-    threshold: events?.share_changes === 'effective' ? events.threshold : null,
-    acquirer: events?.acquirer ?? 'convert',
-    counted: events?.share_changes === 'effective' ? countedShares(pipeline?.weighting) : null,
-    prices: holdsPrices(pipeline?.weighting),
-  }));
-  const fixed = (path: string, name: string): Finding =>
-    error('IMMUTABLE_FIELD', path, `An amendment cannot change ${name}: it ${SHARES_FIXED}.`);
-  return [
-    ...(['share_changes', 'threshold', 'acquirer'] as const)
-      .filter((member) => had![member] !== has![member])
-      .filter((member, _, changed) => member !== 'threshold' || !changed.includes('share_changes'))
-      .map((member) => fixed(`events.${member}`, `events.${member}`)),
-    ...(had!.prices !== has!.prices || had!.counted !== has!.counted
-      ? [fixed('pipeline.weighting', 'between fixed index shares, share counts followed between reviews and others')]
-      : []),
-  ];
+  const [had, has] = [before.data, after.data].map(({ pipeline }) => holdsPrices(pipeline?.weighting));
+  if (had === has) return [];
+  const message = `An amendment cannot change between fixed index shares and others: it ${SHARES_FIXED}.`;
+  return [error('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
 }
 
 const SHARES_FIXED = 'decides what becomes of index shares from the first session to the last';
@@ -79,9 +70,7 @@ function memberFindings({ changes }: Sent, k: number): Finding[] {
     ...unknown.map((member) =>
       error('UNKNOWN_FIELD', `${path}.${member}`, unknownMessage(member), { accepted: [...AMENDABLE] }),
     ),
-    ...(isObject(pipeline) && 'treatment' in pipeline
-      ? [error('IMMUTABLE_FIELD', `${path}.pipeline.treatment`, `An amendment cannot change treatment: ${FIXED}.`)]
-      : []),
+    ...fixedTreatment(isObject(pipeline) ? pipeline['treatment'] : undefined, `${path}.pipeline.treatment`),
     ...(isObject(universe) && watchlistsIn(universe as unknown as UniverseSpec).length > 0
       ? [
           error(
@@ -92,6 +81,64 @@ function memberFindings({ changes }: Sent, k: number): Finding[] {
         ]
       : []),
   ];
+}
+
+/** Return variant and reinvestment decide which series there are, from the first session to the last. */
+function fixedTreatment(treatment: unknown, path: string): Finding[] {
+  if (treatment === undefined) return [];
+  if (!isObject(treatment)) return [error('IMMUTABLE_FIELD', path, 'An amendment cannot take treatment away.')];
+  return FIXED_TREATMENT.filter((member) => member in treatment).map((member) =>
+    error(
+      'IMMUTABLE_FIELD',
+      `${path}.${member}`,
+      `An amendment cannot change ${member}: the series of an index are the same from the first session to the last.`,
+    ),
+  );
+}
+
+/** Members that an amended text shares with the first one. */
+function fixedMembers(first: Raw, text: Raw): Finding[] {
+  return [...fixedOverlay(first, text), ...fixedCounts(first, text), ...oneWatch(first, text)];
+}
+
+/** An overlay keeps its type, its currencies and the indices beneath it. */
+function fixedOverlay(first: Raw, text: Raw): Finding[] {
+  const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
+  if (before === undefined || after === undefined) return []; // Found by the checks of its text.
+  if (!isOverlayDocument(before) && !isOverlayDocument(after)) return [];
+  const kept = (document: IndexDocument): string => {
+    if (!isOverlayDocument(document)) return '';
+    const type = overlayTypeOf(document.overlay);
+    const { overlay } = document;
+    return JSON.stringify([overlay.type, sourcesOf(document), type.currency(overlay), type.weighed(overlay)]);
+  };
+  if (kept(before) === kept(after)) return [];
+  const message = 'An amendment cannot change the type, the currencies or the indices beneath an overlay.';
+  return [error('IMMUTABLE_FIELD', 'overlay', message)];
+}
+
+/** Share counts that are followed between reviews are with free float, or without, in every text. */
+function fixedCounts(first: Raw, text: Raw): Finding[] {
+  const [before, after] = [first, text].map((one) => {
+    const { data } = IndexDocument.safeParse(one);
+    return data?.events?.share_changes === 'effective' ? countedShares(data.pipeline?.weighting) : null;
+  });
+  if (before === null || after === null || before === after) return [];
+  const message =
+    'An amendment cannot change the share counts that are followed between reviews: with free float, or all.';
+  return [error('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
+}
+
+/** Constituents change between reviews by breaches, or by events: an index is watched for one of them. */
+function oneWatch(first: Raw, text: Raw): Finding[] {
+  const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
+  const isCalled = (one: IndexDocument | undefined): boolean => breachRuleOf(one?.pipeline?.treatment) !== null;
+  const changes = (one: IndexDocument | undefined): boolean => changesMembers(one?.events);
+  const isMixed = (isCalled(before) && changes(after)) || (isCalled(after) && changes(before));
+  if (!isMixed) return [];
+  const message =
+    'One text is rebalanced on breaches and another changes constituents by events; an index can have one of these.';
+  return [error('IMMUTABLE_FIELD', 'pipeline.treatment.on_breach', message)];
 }
 
 function unknownMessage(member: string): string {

@@ -47,6 +47,11 @@ export function textOn(document: IndexDocument, day: Day): IndexText {
   return textsOf(document).findLast(({ from }) => from <= day)!; // The first is always in force.
 }
 
+/** Whether something holds of any text of an index. */
+export function isInAnyText(document: IndexDocument, holds: (text: IndexDocument) => boolean): boolean {
+  return textsOf(document).some((text) => holds(text.document));
+}
+
 /** A document without the amendments that take effect after a date: what decides the sessions up to it. */
 export function textThrough(document: IndexDocument, date: string): IndexDocument {
   const { amendments, ...rest } = document;

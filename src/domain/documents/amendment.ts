@@ -2,7 +2,19 @@ import { z } from 'zod';
 import { IsoDate } from '../schema/shape.js';
 
 /** Members of a document that an amendment can change. */
-export const AMENDABLE = ['universe', 'rebalance', 'reviews', 'pipeline', 'derivation', 'events'] as const;
+export const AMENDABLE = [
+  'universe',
+  'rebalance',
+  'reviews',
+  'pipeline',
+  'derivation',
+  'overlay',
+  'events',
+  'rounding',
+] as const;
+
+/** Members of a treatment that say which series an index has. */
+export const FIXED_TREATMENT = ['dividends', 'reinvestment'] as const;
 
 /** Amendments of one index: two a year for half a century. */
 const AMENDMENTS_MAX = 100;

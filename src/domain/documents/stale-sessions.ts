@@ -1,4 +1,5 @@
 import type { MarketData } from '../market/market-data.js';
+import { changedTreatment, type DatedTreatment } from './treatment.js';
 import type { TreatmentSpec } from './index-document.js';
 
 /** Sessions without a price after which a constituent leaves, where the store says nothing of endings by actions. */
@@ -32,7 +33,15 @@ export function defaultStaleSessions({ actions }: Pick<MarketData, 'actions'>): 
 }
 
 /** A treatment with the defaults that follow from the store. */
-export function onStore(treatment: TreatmentSpec, market: Pick<MarketData, 'actions'>): TreatmentSpec {
-  if (treatment.max_stale_sessions !== undefined) return treatment;
-  return { ...treatment, max_stale_sessions: defaultStaleSessions(market) };
+export function onStore(treatment: DatedTreatment, market: Pick<MarketData, 'actions'>): DatedTreatment {
+  const isWhole = ({ max_stale_sessions: sessions }: StaleTreatment): boolean => sessions !== undefined;
+  if (isWhole(treatment) && (treatment.amended ?? []).every((one) => isWhole(one.treatment))) return treatment;
+  return changedTreatment(treatment, (one) =>
+    isWhole(one) ? one : { ...one, max_stale_sessions: defaultStaleSessions(market) },
+  );
+}
+
+/** The longest gap that any of the treatments of an index allows. */
+export function longestStale({ amended = [], ...first }: DatedTreatment): number {
+  return Math.max(staleSessions(first), ...amended.map(({ treatment }) => staleSessions(treatment)));
 }

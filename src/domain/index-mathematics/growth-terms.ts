@@ -1,3 +1,4 @@
+import type { Day } from '../time/days.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import { isTaxed, type WithholdingTax } from './withholding.js';
 
@@ -25,6 +26,55 @@ export interface GrowthTerms {
   readonly splitShares: 'multiply' | 'keep';
   /** Currency of the index. */
   readonly currency: string;
+  /** Terms after the close of a day, by date, that an amended methodology has; absent where it has none. */
+  readonly amended?: readonly AmendedTerms[];
+}
+
+/** Members in which the terms of one index may differ by date. */
+export type ChangingTerms = Pick<
+  GrowthTerms,
+  'withholdingTax' | 'specialDividends' | 'rights' | 'splits' | 'splitShares'
+>;
+
+export interface AmendedTerms extends ChangingTerms {
+  readonly after: Day;
+}
+
+/** Terms as those that an amendment makes of others after the close of a day. */
+export function changingTerms(terms: GrowthTerms, after: Day): AmendedTerms {
+  const { withholdingTax, specialDividends, rights, splits, splitShares } = terms;
+  return { after, withholdingTax, specialDividends, rights, splits, splitShares };
+}
+
+/** The terms on a day. */
+export function termsOn(terms: GrowthTerms, day: Day): GrowthTerms {
+  if (terms.amended === undefined) return terms;
+  const { amended, ...first } = terms;
+  const { after: _after, ...changed } = amended.findLast(({ after }) => after < day) ?? { after: day };
+  return { ...first, ...changed };
+}
+
+/** Terms without what takes effect after the close of a day. */
+export function termsThrough({ amended, ...first }: GrowthTerms, day: Day): GrowthTerms {
+  const kept = (amended ?? []).filter(({ after }) => after < day);
+  return kept.length === 0 ? first : { ...first, amended: kept };
+}
+
+/** Terms with other members on every date. */
+function changedTerms(terms: GrowthTerms, change: Partial<GrowthTerms>): GrowthTerms {
+  const { withholdingTax } = change;
+  const { amended } = terms;
+  return {
+    ...terms,
+    ...change,
+    ...(amended === undefined || withholdingTax === undefined
+      ? {}
+      : { amended: amended.map((one) => ({ ...one, withholdingTax })) }),
+  };
+}
+
+function all(terms: GrowthTerms): readonly ChangingTerms[] {
+  return [terms, ...(terms.amended ?? [])];
 }
 
 export function growthTerms(
@@ -63,19 +113,20 @@ export function securityTerms(variant: ReturnVariant, currency: string): GrowthT
  * index reinvests dividends, they are in the growth of no position.
  */
 export function shortTerms(terms: GrowthTerms): GrowthTerms {
-  return terms.reinvestment === 'constituent' && terms.variant === 'net' && isTaxed(terms.withholdingTax)
-    ? { ...terms, variant: 'total', withholdingTax: 0 }
+  const taxed = all(terms).some(({ withholdingTax }) => isTaxed(withholdingTax));
+  return terms.reinvestment === 'constituent' && terms.variant === 'net' && taxed
+    ? changedTerms(terms, { variant: 'total', withholdingTax: 0 })
     : terms;
 }
 
 /** Terms of what is held: dividends that the index reinvests are in the growth of no holding, whatever the variant. */
 export function heldTerms(terms: GrowthTerms): GrowthTerms {
-  return terms.reinvestment === 'index' ? { ...terms, variant: 'price', withholdingTax: 0 } : terms;
+  return terms.reinvestment === 'index' ? changedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
 }
 
 /** Whether previous closes are adjusted by something else than splits. */
-export function adjustsCloses({ specialDividends, rights }: GrowthTerms): boolean {
-  return specialDividends === 'adjust' || rights !== 'constituent';
+export function adjustsCloses(terms: GrowthTerms): boolean {
+  return all(terms).some(({ specialDividends, rights }) => specialDividends === 'adjust' || rights !== 'constituent');
 }
 
 /** Terms as a key: equal for terms on which every price grows alike. */
@@ -90,5 +141,6 @@ export function keyOf(terms: GrowthTerms): string {
     splits,
     splitShares,
     currency,
+    ...(terms.amended ?? []),
   ]);
 }

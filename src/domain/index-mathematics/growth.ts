@@ -2,7 +2,7 @@ import { exchangeRates, requireRate } from '../market/exchange-rates.js';
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import { adjustedClose, growthStep } from '../index-mathematics/adjusted-close.js';
-import { adjustsCloses, heldTerms, keyOf, type GrowthTerms } from './growth-terms.js';
+import { adjustsCloses, heldTerms, keyOf, termsThrough, type GrowthTerms } from './growth-terms.js';
 import { effectAt, effectOn, effectTable, type EffectTable, type PlacedEffect } from './session-effects.js';
 import { keptFloats } from '../../base/memory/kept-memory.js';
 import {
@@ -67,7 +67,7 @@ function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { names, sessions, lastBar } = sm;
   const rates = exchangeRates(sm, terms.currency);
   const panel = growthPanel(sm, terms, indexMemory);
-  if (sm.mark) panel.set(termsMarkOf(sm.mark, terms).index);
+  if (sm.mark) panel.set(termsMarkOf(sm, sm.mark, terms).index);
   for (let s = firstMade(sm); s < sessions.length; s++) {
     const row = panelRow(sm, s);
     for (let i = 0; i < names; i++) {
@@ -126,14 +126,19 @@ function carriedFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { mark, names } = sm;
   if (mark === null) return new Float64Array(names).fill(Number.NaN);
   if (mark.terms === null) return carriedAt(sm, terms, { session: mark.session, bars: mark.lastBar });
-  return termsMarkOf(mark, terms).carried.slice();
+  return termsMarkOf(sm, mark, terms).carried.slice();
 }
 
-function termsMarkOf({ terms: byKey }: MarketMark, terms: GrowthTerms): TermsMark {
-  const key = keyOf(heldTerms(terms));
+function termsMarkOf(sm: SessionMarket, { terms: byKey, session }: MarketMark, terms: GrowthTerms): TermsMark {
+  const key = markKey(sm, session, terms);
   const mark = byKey?.get(key);
   if (!mark) throw new Error(`the mark of the market has no terms ${key}`);
   return mark;
+}
+
+/** Terms as a key of what they have made of a market up to a session: later amendments have not changed it. */
+export function markKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
+  return keyOf(heldTerms(termsThrough(terms, sessions[session]!)));
 }
 
 /** Close that the security of an effect is carried at on its session. It is looked up once: those of a session lie far apart. */
@@ -153,7 +158,7 @@ export function carriedUnder(sm: SessionMarket, table: EffectTable, session: num
   if (bar < 0 || bar === session || !adjustsCloses(table.terms)) return sm.carriedClose(session, column);
   const { mark } = sm;
   const isMarked = mark !== null && mark.terms !== null && bar <= mark.session;
-  let price = isMarked ? termsMarkOf(mark, table.terms).carried[column]! : sm.closeAt(bar, column);
+  let price = isMarked ? termsMarkOf(sm, mark, table.terms).carried[column]! : sm.closeAt(bar, column);
   for (let s = (isMarked ? mark.session : bar) + 1; s <= session; s++) {
     const effect = effectOn(table, s, column);
     if (effect !== undefined) price = adjustedClose(effect, price);
@@ -184,7 +189,7 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
       terms
         .map(heldTerms)
         .map((own) => [
-          keyOf(own),
+          markKey(sm, session, own),
           { carried: carriedAt(sm, own, { session, bars }), index: valueIndexOf(sm, own).slice(row, row + names) },
         ]),
     ),
@@ -200,7 +205,7 @@ export function carriedAt(
   const table = effectTable(sm, terms);
   const { columns, starts } = table;
   // What was paid before the mark need not be there: what was carried at it is.
-  const mark = sm.mark?.terms ? { session: sm.mark.session, ...termsMarkOf(sm.mark, terms) } : null;
+  const mark = sm.mark?.terms ? { session: sm.mark.session, ...termsMarkOf(sm, sm.mark, terms) } : null;
   const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
   const carried = Float64Array.from(bars, (bar, column) =>
     isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : sm.closeAt(bar, column),

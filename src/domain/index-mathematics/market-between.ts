@@ -1,6 +1,6 @@
 import { exchangeRates, shareRates } from '../market/exchange-rates.js';
-import { carriedAt } from './growth.js';
-import { heldTerms, keyOf, type GrowthTerms } from './growth-terms.js';
+import { carriedAt, markKey } from './growth.js';
+import { heldTerms, type GrowthTerms } from './growth-terms.js';
 import type { SessionActions } from '../market/session-actions.js';
 import { panelRow, type MarketMark, type SessionMarket } from '../market/session-market.js';
 
@@ -38,7 +38,7 @@ function markOf(sm: SessionMarket, terms: GrowthTerms, session: number): MarketM
     bar >= 0 && rates.rateAt(session, column) > 0 ? 1 : Number.NaN,
   );
   const carried = carriedAt(sm, held, { session, bars });
-  return { session, lastBar: bars, terms: new Map([[keyOf(held), { carried, index }]]) };
+  return { session, lastBar: bars, terms: new Map([[markKey(sm, session, held), { carried, index }]]) };
 }
 
 /** Actions after one session up to another. */

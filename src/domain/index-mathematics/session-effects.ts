@@ -1,7 +1,7 @@
-import { withheldIn } from './withholding.js';
+import { withheldIn, type WithholdingTax } from './withholding.js';
 import { openingFactor } from '../index-mathematics/adjusted-close.js';
 import { effectOf, shareOf, together, type SessionEffect } from '../index-mathematics/session-effect.js';
-import { keyOf, type GrowthTerms } from './growth-terms.js';
+import { keyOf, termsOn, type GrowthTerms } from './growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** An effect on one name. */
@@ -27,6 +27,8 @@ export interface EffectTable {
   /** 1 for sessions whose opening changes what a holding is worth, [S]. */
   readonly isOpening: Uint8Array;
   readonly terms: GrowthTerms;
+  /** The terms on a session. */
+  readonly termsAt: (session: number) => GrowthTerms;
   /** Carried close of the name of each on its session, NaN until it is asked for: see `closeOfEffect`. */
   readonly closes: Float64Array;
   /** The same on the terms of the table, NaN until it is asked for: see `carriedAtEffect`. */
@@ -76,7 +78,7 @@ export function effectAt(table: EffectTable, position: number): PlacedEffect {
 
 /** Market value of a holding after the opening of an effect over that at the close before. @param before carried close */
 export function openingAt(table: EffectTable, position: number, before: number): number {
-  return openingFactor(effectAt(table, position), before, table.terms);
+  return openingFactor(effectAt(table, position), before, table.termsAt(table.sessions[position]!));
 }
 
 /** Carried close of the name of an effect on its session. It is looked up once: those of a session lie far apart. */
@@ -99,12 +101,13 @@ interface Listed {
 }
 
 function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
-  const listed = listEffects(sm, terms);
+  const termsAt = termsBySession(sm, terms);
+  const listed = listEffects(sm, termsAt);
   const starts = new Int32Array(sm.sessions.length + 1);
   const isOpening = new Uint8Array(sm.sessions.length);
   for (const { effect, session } of listed) {
     starts[session + 1]!++;
-    if (opens(effect, terms)) isOpening[session] = 1;
+    if (opens(effect, termsAt(session))) isOpening[session] = 1;
   }
   for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
   const of = (member: keyof SessionEffect): Float64Array => Float64Array.from(listed, ({ effect }) => effect[member]);
@@ -122,18 +125,35 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
     starts,
     isOpening,
     terms,
+    termsAt,
     closes: new Float64Array(listed.length).fill(Number.NaN),
     carried: new Float64Array(listed.length).fill(Number.NaN),
     sessions: Int32Array.from(listed, ({ session }) => session),
   };
 }
 
+function termsBySession({ sessions }: SessionMarket, terms: GrowthTerms): EffectTable['termsAt'] {
+  if (terms.amended === undefined) return () => terms;
+  const known = new Map<number, GrowthTerms>();
+  return (session) => {
+    const found = known.get(session) ?? termsOn(terms, sessions[session]!);
+    known.set(session, found);
+    return found;
+  };
+}
+
 /** One effect a security and session, in their order. */
-function listEffects(sm: SessionMarket, terms: GrowthTerms): Listed[] {
+function listEffects(sm: SessionMarket, termsAt: EffectTable['termsAt']): Listed[] {
   const listed: Listed[] = [];
-  const withheldOf = withheldIn(sm.market, terms.withholdingTax);
+  const withheldBy = new Map<WithholdingTax, ReturnType<typeof withheldIn>>();
+  const withheldUnder = ({ withholdingTax: tax }: GrowthTerms): ReturnType<typeof withheldIn> => {
+    const withheldOf = withheldBy.get(tax) ?? withheldIn(sm.market, tax);
+    withheldBy.set(tax, withheldOf);
+    return withheldOf;
+  };
   for (const { action, column, session } of sm.actions.all) {
-    const withheld = withheldOf(action.identifier, sm.sessions[session]!);
+    const terms = termsAt(session);
+    const withheld = withheldUnder(terms)(action.identifier, sm.sessions[session]!);
     const change = effectOf(action, sm.market.adjustment, terms, withheld);
     if (change === undefined) continue;
     const ordinary = action.type === 'DIVIDEND' && terms.reinvestment === 'index' ? action.value : 0;

@@ -6,6 +6,8 @@ import {
   type Compositions,
 } from '../books/compositions.js';
 import { selectedIn } from '../books/decide-one.js';
+import type { IndexText } from '../documents/amended-texts.js';
+import { textFollowedOn } from '../documents/text-spans.js';
 import { reviewOf } from '../documents/reviews.js';
 import { firstRebalance } from '../books/compose.js';
 import { sessionWithData } from '../books/due-rebalances.js';
@@ -124,7 +126,9 @@ export function explainName(composer: Composer, indexId: string, question: NameQ
   const { compositions, composition, before } = inForce;
   const selected = selectedIn(composition);
   const incumbents = latestAt(before, selected.decision - 1)?.columns ?? null;
-  const selection = ruleDecider(composer, indexId, selected.review).trace(selected.decision, incumbents);
+  const selecting = before.find((one) => selectedIn(one).decision === selected.decision) ?? composition;
+  const by = { review: selected.review, amendment: textOf(composer, indexId, selecting).position };
+  const selection = ruleDecider(composer, indexId, by).trace(selected.decision, incumbents);
   const trace = weighingTrace(composer, indexId, composition) ?? selection;
   const { decision } = trace;
   const decided = decision.kind === 'decided' ? decision : undefined;
@@ -137,10 +141,17 @@ export function explainName(composer: Composer, indexId: string, question: NameQ
 
 /** The decision of the latest review that has weighted the constituents again; undefined where none has. */
 function weighingTrace(composer: Composer, indexId: string, composition: Composition): Trace | undefined {
-  const review = reviewOf(composer.document(indexId), composition.reviews?.at(-1));
+  const { document, position: amendment } = textOf(composer, indexId, composition);
+  const review = reviewOf(document, composition.reviews?.at(-1));
   if (review.scope === 'membership') return undefined;
   const { columns } = asDecided(composition);
-  return ruleDecider(composer, indexId, review.id).trace(composition.decision, columns, columns);
+  return ruleDecider(composer, indexId, { review: review.id, amendment }).trace(composition.decision, columns, columns);
+}
+
+/** The text that decided a composition. */
+function textOf(composer: Composer, indexId: string, { session }: Composition): IndexText {
+  const { calendar, sessions } = composer.market(indexId);
+  return textFollowedOn(composer.document(indexId), calendar, sessions[session]! + 1);
 }
 
 /** Weighting and capping by a review of current constituents, with the datapoints that it read. */
@@ -162,7 +173,7 @@ function compositionOrEmpty(composer: Composer, indexId: string, asOf: Day): InF
 function explainEmpty(composer: Composer, indexId: string, { column, asOf }: NameQuestion): Explanation {
   const sm = composer.market(indexId);
   const { date, decision } = firstRebalance(composer, { indexId, until: asOf });
-  const chain = chainOf(ruleDecider(composer, indexId).trace(decision, null), sm, column);
+  const chain = chainOf(ruleDecider(composer, indexId, {}).trace(decision, null), sm, column);
   const nothing = {
     held: null,
     entered: null,

@@ -2,6 +2,8 @@ import type { Composer } from '../books/compositions.js';
 import { sessionWithData } from '../books/due-rebalances.js';
 import { decideReview } from '../books/decide-review.js';
 import { knownCompositions } from '../books/known-compositions.js';
+import type { DueText } from '../books/due-rebalances.js';
+import { textOn } from '../documents/amended-texts.js';
 import { reviewsDecidedOn } from '../books/rebalance-cause.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { coveredRange } from '../calendars/covered-range.js';
@@ -35,7 +37,8 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
   const sm = composer.market(indexId);
   assertCovered(sm);
   const session = sessionWithData(sm, asOf);
-  const decider = ruleDecider(composer, indexId);
+  const amendment = textDecidedOn(composer, indexId, { asOf, session });
+  const decider = ruleDecider(composer, indexId, { amendment });
   if (session < 0) return { resolved: null };
   const decision =
     decideOther(composer, indexId, session) ??
@@ -47,12 +50,25 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
   return { resolved: { sm, session, universe: composer.universe(indexId, session), decision } };
 }
 
+/** Position of the text that a review decided on a session follows, else of the one in force on a day. */
+function textDecidedOn(composer: Composer, indexId: string, { asOf, session }: { asOf: Day; session: number }): number {
+  const document = composer.document(indexId);
+  const [due] = session < 0 ? [] : reviewsDecidedOn(document, composer.market(indexId), session);
+  return due?.amendment ?? textOn(document, asOf).position;
+}
+
 /** The decision of the first further review whose reference date a session is; undefined where there is none. */
 function decideOther(composer: Composer, indexId: string, session: number): RuleDecided | RuleUndecided | undefined {
-  const [review] = reviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
-  if (review === undefined || review.id === DEFAULT_REVIEW) return undefined;
+  const [due] = reviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
+  if (due === undefined || due.review.id === DEFAULT_REVIEW) return undefined;
+  const { review, amendment } = due;
   const known = knownCompositions(composer, indexId)?.list ?? [];
-  const decision = decideReview(composer, { indexId, review, rebalance: { decision: session, session }, known });
+  const decision = decideReview(composer, {
+    indexId,
+    review,
+    rebalance: { decision: session, session, amendment },
+    known,
+  });
   return decision as RuleDecided | RuleUndecided; // Reviews are those of an index that has rules.
 }
 
@@ -63,8 +79,8 @@ function assertCovered({ market, calendar }: SessionMarket): void {
 }
 
 /** The decider of a rule-driven document with all it can tell. @throws Refusal NOT_SUPPORTED for a derived one */
-export function ruleDecider(composer: Composer, indexId: string, review?: string): RuleDecider {
-  const decider = composer.decider(indexId, review === undefined ? {} : { review });
+export function ruleDecider(composer: Composer, indexId: string, by: DueText): RuleDecider {
+  const decider = composer.decider(indexId, by);
   if (isRuleDecider(decider)) return decider;
   throw new Refusal('NOT_SUPPORTED', `The index ${indexId} is derived by optimisation; its parent has the rules.`);
 }

@@ -1,4 +1,5 @@
-import { currencyOfSecurities, type RunHeader } from '../backtest/run-file/header.js';
+import { type RunHeader } from '../backtest/run-file/header.js';
+import { currencyOfSecurities } from '../backtest/run-file/settings.js';
 import type { Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import { growthOf } from '../index-mathematics/growth.js';

@@ -28,6 +28,9 @@ export interface Cadence {
   readonly calendar: Calendar;
   /** Whether it is that of a review beside the rebalance of a document: the base rebalance is none of it. */
   readonly isFurther?: boolean;
+  /** Its dates are those on or after a day, and before another; all of them by default. */
+  readonly from?: Day;
+  readonly until?: Day;
 }
 
 /** What an index is rebalanced by. */
@@ -55,12 +58,12 @@ export interface IndexDate {
 
 /** The effective dates of an index up to the end of its calendars, ascending; each announcement of a date once. */
 export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexDate[] {
-  const dates = cadences.flatMap(({ rebalance, calendar, isFurther = false }) => {
+  const dates = cadences.flatMap(({ rebalance, calendar, isFurther = false, from = -Infinity, until = Infinity }) => {
     const { code, coverage } = calendar;
     const scheduled = { cause: 'schedule', rule: null, calendar: code } as const;
     const base = calendar.sessions[firstAtLeast(calendar.sessions, baseDay)] ?? baseDay;
     return rebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to })
-      .filter(({ session }) => !isFurther || session > base)
+      .filter(({ date, session }) => date >= from && date < until && (!isFurther || session > base))
       .flatMap(({ date, decision, announcement = decision, session, also = [] }): IndexDate[] => [
         { date, announcement, isAnnounced: announcement < session, ...scheduled },
         ...[...also, ...(session <= base ? [] : phaseCloses(rebalance, session, calendar))].map((day) => ({

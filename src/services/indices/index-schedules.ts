@@ -2,9 +2,10 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { breachRuleOf } from '#domain/compliance/breach-watch.js';
 import { dayFrom } from '#domain/time/days.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '#domain/documents/index-document.js';
+import { textsOf } from '#domain/documents/amended-texts.js';
 import { reviewsOf } from '#domain/documents/reviews.js';
 import { DEFAULT_REVIEW } from '#domain/schedule/review-scopes.js';
-import type { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
+import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Cadence, CalledRebalance, IndexSchedule } from '#domain/schedule/index-schedule.js';
 
@@ -33,6 +34,27 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
     return { rebalance, calendar };
   };
 
+  /** The reviews of each text of an index, on the dates on which they follow it. */
+  function underTexts(index: IndexDocument): Cadence[] {
+    const texts = textsOf(index);
+    return texts.flatMap(({ document, from, amendment }, k) => {
+      const span = { from, until: texts[k + 1]?.from ?? Infinity };
+      const reviews = reviewsOf(document).map(({ id, document: { rebalance } }) => ({
+        ...cadenceOf(document, rebalance),
+        isFurther: id !== DEFAULT_REVIEW,
+        ...(texts.length === 1 ? {} : span),
+      }));
+      return amendment?.rebalance === true ? [...reviews, onDate(document, amendment.effective_from)] : reviews;
+    });
+  }
+
+  /** The rebalance of an amendment that waits for no review. */
+  function onDate(document: IndexDocument, date: string): Cadence {
+    const { effective_lag } = document.rebalance;
+    const rebalance = RebalanceSpec.parse({ frequency: 'custom', dates: [date], effective_lag, roll: 'following' });
+    return { ...cadenceOf(document, rebalance), isFurther: true };
+  }
+
   /** Called for by an index whose breaches do so; of one that was never run itself as the run above it has them. */
   async function calledOf(document: IndexDocument, topId: string): Promise<readonly CalledRebalance[]> {
     const rule = breachRuleOf(document.pipeline?.treatment);
@@ -56,8 +78,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
       passed.add(index.id);
       if (index.base_date > base) base = index.base_date;
       if (!isOverlayDocument(index)) {
-        for (const { id, document: reviewed } of reviewsOf(index))
-          cadences.push({ ...cadenceOf(index, reviewed.rebalance), isFurther: id !== DEFAULT_REVIEW });
+        cadences.push(...underTexts(index));
         called.push(...(await calledOf(index, document.id)));
         return;
       }

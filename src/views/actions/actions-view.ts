@@ -1,7 +1,7 @@
 import { withheldIn } from '#domain/index-mathematics/withholding.js';
 import { priceSessions } from '#domain/documents/stale-sessions.js';
 import type { ActionsView } from '#contract/analytics/actions.js';
-import { currencyOfSecurities, runShareTerms, runTreatment } from '#domain/backtest/run-file/header.js';
+import { datedRunTreatment, runGrowthTerms, runSettingsOn, runTreatment } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import {
   offerChoices,
@@ -16,7 +16,6 @@ import { sharesToCome } from '#domain/corporate-actions/share-basis.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
-import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { ExchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { firstAtLeast } from '#domain/numbers/search.js';
@@ -170,10 +169,10 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
   const level = marketValues(columns, days);
   const isFixed = isDivisorFixed(columns);
   const isTotal = sm.market.adjustment === 'total';
-  const shareTerms = runShareTerms(columns.header.treatment);
-  const growth = { ...growthTerms(treatment, currencyOfSecurities(columns.header), variant), ...shareTerms };
-  const withheldOf = withheldIn(sm.market, treatment.withholding_tax);
-  const terms = { sm, rates, treatment, growth };
+  const growth = runGrowthTerms(columns.header, variant);
+  const withheldOf = (identifier: string, day: Day): number =>
+    withheldIn(sm.market, runTreatment(runSettingsOn(columns.header, day).treatment).withholding_tax)(identifier, day);
+  const terms = { sm, rates, treatment: datedRunTreatment(columns.header), growth };
   /** Worth of a share of one name in shares of another, of shares as they are on the ex-date. */
   const worthIn =
     ({ identifier: own, exDay }: CorporateAction, t: number): WorthOf =>

@@ -1,4 +1,4 @@
-import { runShareTerms } from '#domain/backtest/run-file/header.js';
+import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { adjustedClose, openingFactor, shareFactor } from '#domain/index-mathematics/adjusted-close.js';
@@ -96,7 +96,7 @@ function sharesAfter(run: ReadRun, at: number): Float64Array {
   const weights = run.columns.f64(header.has_index_weights ? 'indexWeights' : 'weights', at * H, (at + 1) * H);
   const money = run.level[at]! * run.divisor[at]! * (run.exact?.[at] ?? 1);
   const [price, fx] = [pricesAt(run, at), ratesAt(run, at)];
-  const decimals = header.rounding?.shares;
+  const { shares: decimals } = runSettingsOn(header, run.days[at]! + 1).rounding;
   return weights.map((weight, i) => {
     const shares = weight === 0 ? 0 : (weight * money) / (price[i]! * fx[i]!);
     return decimals === undefined ? shares : roundHalfAway(shares, decimals);
@@ -106,7 +106,8 @@ function sharesAfter(run: ReadRun, at: number): Float64Array {
 /** The index after a close, and after the corporate actions of the session behind it. */
 function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFile {
   const { header } = run.columns;
-  const terms = runShareTerms(header.treatment);
+  const { treatment, rounding } = runSettingsOn(header, run.days[at]!);
+  const terms = runShareTerms(treatment);
   const [shares, price, fx] = [sharesAfter(run, at - 1), pricesAt(run, at - 1), ratesAt(run, at - 1)];
   const before = worth(shares, price, fx);
   let after = before;
@@ -116,7 +117,7 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFil
     const close = price[name]!;
     after += shares[name]! * close * fx[name]! * (openingFactor(effect, close, terms) - 1);
     const kept = shares[name]! * shareFactor(effect, close, terms);
-    shares[name] = rounded(kept, header.rounding?.shares);
+    shares[name] = rounded(kept, rounding.shares);
     after += (shares[name]! - kept) * adjustedClose(effect, close) * fx[name]!;
     price[name] = adjustedClose(effect, close);
   }
@@ -125,7 +126,7 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFil
     price[name] = 0;
   }
   const exact = (run.divisor[at - 1]! * after) / before;
-  const divisor = rounded(exact, after === before ? undefined : header.rounding?.divisor);
+  const divisor = rounded(exact, after === before ? undefined : rounding.divisor);
   return { at, day: run.days[at]!, divisor, shares, price, fx };
 }
 

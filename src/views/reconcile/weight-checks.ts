@@ -1,7 +1,7 @@
 import { drift } from '#domain/analytics/concentration.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { countChanges } from '../count-changes.js';
-import { runShareTerms } from '#domain/backtest/run-file/header.js';
+import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
 import { growthStep, openingFactor } from '#domain/index-mathematics/adjusted-close.js';
 import { panelRows } from '../panel-rows.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
@@ -13,8 +13,9 @@ export function weightPass(columns: RunColumns): RowPass {
   const { dates } = columns.header;
   const cash = columns.f64('cash');
   const drift = columns.f64(columns.has('drift') ? 'drift' : 'gross');
-  const { divisor, shares } = columns.header.rounding ?? {};
-  const isRounded = divisor !== undefined || shares !== undefined; // Weights then follow whole shares and a short divisor.
+  const { rounding = {}, amended = [] } = columns.header;
+  const roundings = [rounding, ...amended.map((one) => one.rounding)];
+  const isRounded = roundings.some(({ divisor, shares }) => divisor !== undefined || shares !== undefined); // Weights then follow whole shares and a short divisor.
   const breaks = columns.has('breaks') && !isRounded ? columns.u8('breaks') : null; // Absent from runs of version 0.1.0.
   const prices = panelRows(columns, 'price', { from: 0, to: dates - 1 });
   const effects = effectsBySession(columns);
@@ -108,7 +109,7 @@ function growthRows(
   effects: ReadonlyMap<number, readonly RunEffect[]>,
 ): (t: number, rows: SessionRows) => GrownRow {
   const { names, foreign, dates } = columns.header;
-  const terms = runShareTerms(columns.header.treatment);
+  const days = columns.i32('days');
   const rates = Object.entries(foreign).map(([name, row]) => ({
     name: Number(name),
     series: columns.f64('rates', row * dates, (row + 1) * dates),
@@ -131,7 +132,7 @@ function growthRows(
     for (const { name, effect, before } of touched) {
       if (before !== before) continue;
       const step = growthStep({ ...effect, income: 0 }, before, prices[name]!);
-      const opening = openingFactor(effect, before, terms);
+      const opening = openingFactor(effect, before, runShareTerms(runSettingsOn(columns.header, days[t]!).treatment));
       opened += ((held[name]! * (changes.get(name) ?? 1)) / counted) * (opening - 1);
       factors[name] = opening * step.factor;
       carried[name] = step.carried;

@@ -1,6 +1,6 @@
-import { runTreatment } from '#domain/backtest/run-file/header.js';
+import { runTreatment } from '#domain/backtest/run-file/settings.js';
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
-import { currencyOfSecurities } from '#domain/backtest/run-file/header.js';
+import { currencyOfSecurities } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { dividendsPaid, dividendsToCome } from '#domain/dividends/dividend-fractions.js';

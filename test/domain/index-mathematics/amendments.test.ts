@@ -156,18 +156,31 @@ describe('amendments that cannot be followed are refused', () => {
     ],
     [
       [amendment('2024-03-20', { pipeline: { treatment: { dividends: 'net' } } })],
-      ['IMMUTABLE_FIELD amendments[0].changes.pipeline.treatment'],
+      ['IMMUTABLE_FIELD amendments[0].changes.pipeline.treatment.dividends'],
     ],
   ])('%j: %j', (amendments, expected) => expect(found(...amendments)).toEqual(expected));
 });
 
-test('an overlay is not amended, the index beneath it is', () => {
+test('an overlay keeps its type and what lies beneath it', () => {
+  const source = IndexDocument.parse(body);
   const overlay = {
-    ...body,
-    pipeline: null,
+    id: 'O',
+    name: 'O',
+    calendar: 'MAIN',
+    base_date: DAYS[0]!,
+    kind: 'overlay',
+    source_index_id: 'X',
     overlay: { type: 'fee', percent: 1 },
-    amendments: [amendment('2024-03-20', toCap)],
   };
-  const { findings } = validateIndex(overlay, { calendars: [...CALENDARS.list()], indexOf: () => undefined } as never);
-  expect(findings).toContainEqual(expect.objectContaining({ severity: 'error', path: 'amendments' }));
+  const foundIn = (changes: object): string[] =>
+    validateIndex({ ...overlay, amendments: [amendment('2024-03-20', changes)] }, {
+      calendars: [...CALENDARS.list()],
+      indexOf: (id: string) => (id === 'X' ? source : undefined),
+    } as never)
+      .findings.filter(({ severity }) => severity === 'error')
+      .map(({ code, path }) => `${code} ${path}`);
+  expect(foundIn({ overlay: { percent: 2 } })).toEqual([]);
+  expect(foundIn({ overlay: { type: 'quanto', to: 'USD', percent: null } })).toContain(
+    'IMMUTABLE_FIELD amendments[0].changes.overlay',
+  );
 });

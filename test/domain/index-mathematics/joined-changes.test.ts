@@ -98,20 +98,20 @@ test('a phase that began before an amendment ends by the text that it began with
   expect(heldAt(run, 7)).toEqual({ A: 0.5, C: 0.5 });
 });
 
-test.each([
-  [{ events: { share_changes: 'effective' } }, 'events.share_changes'],
-  [{ pipeline: { weighting: { type: 'PriceWeight' } } }, 'pipeline.weighting'],
-])('an amendment by %j is refused', (changes, path) => {
-  const body = {
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
-    base_date: DAYS[0],
-    rebalance: { frequency: 'weekly' },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-    amendments: [{ effective_from: DAYS[5], changes }],
-  };
-  const { findings } = validateIndex(body, { calendars: [...CALENDARS.list()], indexOf: () => undefined } as never);
-  const errors = findings.filter(({ severity }) => severity === 'error').map((one) => `${one.code} ${one.path}`);
-  expect(errors).toEqual([`IMMUTABLE_FIELD amendments[0].changes.${path}`]);
-});
+test.each([[{ pipeline: { weighting: { type: 'PriceWeight' } } }, 'pipeline.weighting']])(
+  'an amendment by %j is refused',
+  (changes, path) => {
+    const body = {
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: DAYS[0],
+      rebalance: { frequency: 'weekly' },
+      pipeline: { weighting: { type: 'EqualWeight' } },
+      amendments: [{ effective_from: DAYS[5], changes }],
+    };
+    const { findings } = validateIndex(body, { calendars: [...CALENDARS.list()], indexOf: () => undefined } as never);
+    const errors = findings.filter(({ severity }) => severity === 'error').map((one) => `${one.code} ${one.path}`);
+    expect(errors).toEqual([`IMMUTABLE_FIELD amendments[0].changes.${path}`]);
+  },
+);

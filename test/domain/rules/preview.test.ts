@@ -3,7 +3,7 @@ import { asDecided } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { dayFrom } from '#domain/time/days.js';
-import type { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { explainName } from '#domain/rules/explain.js';
 import { previewRules } from '#domain/rules/preview.js';
@@ -66,6 +66,29 @@ describe('a preview of a decision date is the decision of the run', () => {
           universe: { kind: 'index', id: 'BUFFERED' },
         },
       ),
+    ],
+    [
+      'of an index whose methodology is amended twice',
+      IndexDocument.parse({
+        ...buffered,
+        id: 'AMENDED',
+        rebalance: { frequency: 'monthly', anchor: 'third_friday', effective_lag: 3 },
+        amendments: [
+          {
+            effective_from: '2020-05-04',
+            changes: {
+              pipeline: {
+                weighting: { type: 'MarketCapWeight', cap: 0.2 },
+                treatment: { special_dividends: 'ignore' },
+              },
+            },
+          },
+          {
+            effective_from: '2020-08-03',
+            changes: { rebalance: { frequency: 'weekly', effective_lag: 1 }, events: { acquirer: 'remove' } },
+          },
+        ],
+      }),
     ],
   ])('%s', (_, document) => {
     const documents = [buffered, document];

@@ -185,7 +185,7 @@ class AllNodeInput(_AllNodeInput, total=False):
 class _Amendment(t.TypedDict):
     #: The first review on or after this date follows the new text; reviews before it follow the text before.
     effective_from: str
-    #: JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, events; arrays are replaced whole.
+    #: JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, overlay, events, rounding; arrays are replaced whole.
     changes: t.Mapping[str, t.Any]
 
 

@@ -1,7 +1,8 @@
 import type { Day } from '../../time/days.js';
-import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
+import type { IndexDocument } from '../../documents/index-document.js';
+import type { Calendars } from '../../calendars/calendar.js';
 import { noticeOf } from '../../documents/reviews.js';
-import { treatmentOf as documentTreatment } from '../../documents/treatment.js';
+import { treatmentOf as documentTreatment, type DatedTreatment } from '../../documents/treatment.js';
 import { defaultStaleSessions } from '../../documents/stale-sessions.js';
 import { markMarket } from '../../index-mathematics/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
@@ -145,8 +146,12 @@ export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, Re
 }
 
 /** Treatment of prices and actions; a derived index has that of its source, an overlay of what lies beneath. */
-export function treatmentOf(documents: Readonly<Record<string, IndexDocument>>, indexId: string): TreatmentSpec {
-  return documentTreatment(documents[indexId]!, (id) => documents[id])!; // A plan has every document that it reaches.
+export function treatmentOf(
+  documents: Readonly<Record<string, IndexDocument>>,
+  indexId: string,
+  calendars?: Calendars,
+): DatedTreatment {
+  return documentTreatment(documents[indexId]!, (id) => documents[id], calendars)!; // A plan has every document that it reaches.
 }
 
 /** Inputs of the books of an index: definition, treatment and market. */

@@ -1,4 +1,5 @@
 import type { IndexDocument } from '../../documents/index-document.js';
+import { isInAnyText } from '../../documents/amended-texts.js';
 import { markedMarket } from '../../market/marked-market.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { lastAtMost } from '../../numbers/search.js';
@@ -38,7 +39,9 @@ export function viewOf(input: ResumeRunInput): MarketView {
     market,
   } = input;
   const ids = [...checkpoint.recent.keys()];
-  const isByStore = ids.some((id) => documents[id]!.pipeline?.treatment.max_stale_sessions === undefined);
+  const isByStore = ids.some((id) =>
+    isInAnyText(documents[id]!, ({ pipeline }) => pipeline?.treatment.max_stale_sessions === undefined),
+  );
   if (isByStore && defaultStaleSessions(market) !== checkpoint.staleSessions) throw new CannotResume('default_changed');
   const marked = markedMarkets(input);
   const smOf = (id: string) => marked.get(documents[id]!.calendar)!;
@@ -69,11 +72,15 @@ export function viewOf(input: ResumeRunInput): MarketView {
     composing: (looks, work) => composingOn(input, due, { looks, work }),
     contextOf(id) {
       const document = documents[id]!;
-      const outside =
-        document.events?.acquirer === 'remove'
-          ? composingOn(input, due, { looks: [], work: (composer) => composer.outsideMergers(id) })
-          : undefined;
-      return { document, treatment: onStore(treatmentOf(documents, id), market), sm: smOf(id), outside };
+      const outside = isInAnyText(document, ({ events }) => events?.acquirer === 'remove')
+        ? composingOn(input, due, { looks: [], work: (composer) => composer.outsideMergers(id) })
+        : undefined;
+      return {
+        document,
+        treatment: onStore(treatmentOf(documents, id, input.calendars), market),
+        sm: smOf(id),
+        outside,
+      };
     },
     decided(id) {
       const found = composed.get(id);

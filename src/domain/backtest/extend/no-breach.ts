@@ -1,11 +1,12 @@
 import { breachRuleOf, breachWatch } from '../../compliance/breach-watch.js';
 import type { LimitRuleName } from '../../compliance/rules.js';
+import { textsOf } from '../../documents/amended-texts.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 
 /**
  * An index that rebalances on breaches is extended as long as nothing is breached: the decision of another rebalance
- * needs the whole market.
+ * needs the whole market. Every text is asked, whichever the sessions follow.
  * @throws CannotResume
  */
 export function assertNoBreach(
@@ -13,10 +14,12 @@ export function assertNoBreach(
   simulated: readonly IndexContinuation[],
 ): void {
   for (const [id, { isCalled }] of recent) {
-    const rule = breachRuleOf(documents[id]!.pipeline?.treatment);
-    if (rule === null) continue;
     const index = simulated.find((one) => one.document.id === id);
-    if (isCalled || index === undefined || isBreached(index, rule)) throw new CannotResume('breach');
+    for (const { document } of textsOf(documents[id]!)) {
+      const rule = breachRuleOf(document.pipeline?.treatment);
+      if (rule === null) continue;
+      if (isCalled || index === undefined || isBreached(index, rule)) throw new CannotResume('breach');
+    }
   }
 }
 

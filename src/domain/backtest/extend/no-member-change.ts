@@ -1,5 +1,5 @@
-import { textsOf } from '../../documents/amended-texts.js';
 import { changesMembers, type EventsSpec } from '../../documents/events-spec.js';
+import { textsOf } from '../../documents/amended-texts.js';
 import { dueAfter } from '../../books/due-rebalances.js';
 import { panelRow } from '../../market/session-market.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';

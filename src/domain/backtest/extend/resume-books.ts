@@ -49,7 +49,7 @@ export function resumeBook(
     outside: index.outside,
     shareChanges: shareChangeTerms(index),
     initialValue: document.base_value,
-    ...bookRounding(document),
+    ...bookRounding(document, sm),
     costRate: 0,
     fills: 'all',
     resume: resumeOf(stored, from),

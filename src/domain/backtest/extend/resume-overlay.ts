@@ -6,7 +6,8 @@ import { lastAtMost } from '../../numbers/search.js';
 import type { Book, BookOverlay } from '../../books/book.js';
 import { bookOnSessions, compositionOnSessions } from '../../books/book-on-sessions.js';
 import type { Composition } from '../../books/compositions.js';
-import { overlayContext, sharesIn } from '../../books/overlay-context.js';
+import { sharesIn } from '../../books/overlay-context.js';
+import { overlayPath } from '../../books/overlay-path.js';
 import { pathBook, valuedIn } from '../../books/overlay-book.js';
 import { heldVariant } from '../../books/index-run.js';
 import { heldCompositions } from '../../books/overlay-compositions.js';
@@ -111,8 +112,8 @@ function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
   // Every return variant is hedged by the weights of the index's own, of which nothing is known here.
   if (span.isOther && span.ownShares === undefined && weighed.codes.length > 0) throw new CannotResume('overlay');
   const shares = span.ownShares ?? sharesAfter(stored, sharesIn(weighed));
-  const context = overlayContext({ sm, first, document, currency }, { beneath: grown, shares, to });
-  const path = pathFrom(type.path(document.overlay, context), from - first);
+  const whole = overlayPath({ sm, first, document, currency }, { beneath: grown, shares, to });
+  const path = pathFrom(whole, from - first);
   const book = pathBook({
     path,
     beneath: books,

@@ -1,10 +1,7 @@
 import type { RoundingSpec } from '../../documents/rounding.js';
 import type { EventCause } from '../../schedule/rebalance-causes.js';
-import { STALE_SESSIONS } from '../../documents/stale-sessions.js';
 import { breachRuleOf } from '../../compliance/breach-watch.js';
 import { formatDay } from '../../time/days.js';
-import type { ShareTerms } from '../../index-mathematics/adjusted-close.js';
-import { TreatmentSpec } from '../../documents/index-document.js';
 import type { MeasuredVariant, ReturnVariant } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
 import type { SessionMarket } from '../../market/session-market.js';
@@ -14,6 +11,7 @@ import type { Composition } from '../../books/compositions.js';
 import { indexTerms } from '../../books/index-run.js';
 import type { AddedSessions, WholeRun } from './block.js';
 import type { BlockName } from './schema.js';
+import { type StoredTreatment, type StoredAmendment, storedTreatment, storedAmendments } from './settings.js';
 
 /**
  * Formats of the header: a whole file is as it was in version 0.1.0, one that continues another was once written with
@@ -35,6 +33,8 @@ export interface RunHeader {
   readonly treatment: StoredTreatment;
   /** Decimals of the index; absent where nothing is rounded. */
   readonly rounding: RoundingSpec | undefined;
+  /** What amendments have made of both, by date; absent where they are what they were on the first date. */
+  readonly amended: readonly StoredAmendment[] | undefined;
   /** Return variant of the index, as the prices of the market have it. */
   readonly variant: ReturnVariant;
   readonly store_content_hash: string;
@@ -106,40 +106,6 @@ export interface PlacedBlock {
   readonly begins?: readonly number[];
 }
 
-/** A treatment as a run has it; what is as unless given is left out. */
-type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'breach_rule'> & {
-  readonly stale_targets?: 'defer';
-} & Partial<
-    Pick<
-      TreatmentSpec,
-      | 'delisting'
-      | 'max_stale_sessions'
-      | 'entry_stale_sessions'
-      | 'suspension'
-      | 'withholding_tax'
-      | 'reinvestment'
-      | 'rights'
-      | 'spin_offs'
-    >
-  > & {
-    readonly split_shares?: 'keep';
-  };
-
-/** Settings of runs whose header leaves them out, as versions up to 0.2.0 had them. */
-const OLDER = { reinvestment: 'constituent', rights: 'constituent' } as const;
-
-/** The treatment of a run. */
-export function runTreatment({ split_shares: _shares, ...treatment }: StoredTreatment): TreatmentSpec {
-  const { max_stale_sessions: sessions = STALE_SESSIONS } = treatment;
-  const gaps = { max_stale_sessions: sessions, entry_stale_sessions: sessions ?? STALE_SESSIONS };
-  return TreatmentSpec.parse({ ...OLDER, ...gaps, ...treatment });
-}
-
-/** What corporate actions do to the index shares of a run. */
-export function runShareTerms({ rights = OLDER.rights, split_shares: kept }: StoredTreatment): ShareTerms {
-  return { rights, splitShares: kept ?? 'multiply' };
-}
-
 /** Members that say what a run is: those beside them say where its blocks lie. */
 export type RunFacts = Omit<RunHeader, 'version' | 'blocks' | 'begun' | 'joined'>;
 
@@ -157,17 +123,7 @@ interface Member<T> {
   readonly shown?: (value: T) => unknown;
 }
 
-/** Currency that the securities of a run are valued in. */
-export function currencyOfSecurities({
-  currency,
-  securities_in: own,
-}: Pick<RunHeader, 'currency' | 'securities_in'>): string {
-  return own ?? currency;
-}
-
 const same = <T>(stored: T): T => stored;
-
-const DEFAULTS = TreatmentSpec.parse({});
 
 /** The catalogue of the header, in the order in which it is written. */
 export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
@@ -178,29 +134,8 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   treatment: {
     whole({ run }) {
       const { compositions } = run.index;
-      const { special_dividends, splits, stale_targets, delisting, max_stale_sessions, withholding_tax } =
-        compositions.treatment;
-      const { reinvestment, spin_offs, suspension } = compositions.treatment;
-      const { entry_stale_sessions } = compositions.treatment;
       const rule = breachRuleOf(compositions.document.pipeline?.treatment);
-      const { rights, splitShares } = indexTerms(compositions);
-      return {
-        special_dividends,
-        splits,
-        ...(stale_targets === 'defer' ? { stale_targets } : {}),
-        ...(rule === null ? {} : { breach_rule: rule }),
-        ...(delisting === DEFAULTS.delisting ? {} : { delisting }),
-        ...(max_stale_sessions === STALE_SESSIONS ? {} : { max_stale_sessions }),
-        ...(max_stale_sessions === STALE_SESSIONS && entry_stale_sessions === STALE_SESSIONS
-          ? {}
-          : { entry_stale_sessions }),
-        ...(suspension === 'zero' ? { suspension } : {}),
-        ...(withholding_tax === DEFAULTS.withholding_tax ? {} : { withholding_tax }),
-        ...(reinvestment === OLDER.reinvestment ? {} : { reinvestment }),
-        ...(rights === OLDER.rights ? {} : { rights }),
-        ...(spin_offs === 'drop_after_first_session' ? { spin_offs } : {}),
-        ...(splitShares === 'keep' ? { split_shares: splitShares } : {}),
-      };
+      return storedTreatment(compositions.treatment, { rule, ...indexTerms(compositions) });
     },
     extended: same,
     compared: 3,
@@ -215,6 +150,12 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     extended: same,
     compared: 12,
     shown: (rounding) => rounding ?? {},
+  },
+  amended: {
+    whole: ({ run }) => storedAmendments({ ...run.index.compositions, last: run.days.at(-1)! }),
+    extended: (_stored, { continuation: { index }, days }) => storedAmendments({ ...index, last: days.at(-1)! }),
+    compared: 13,
+    shown: (amended) => amended ?? [],
   },
   variant: {
     whole: ({ run: { portfolio, index } }) => variantOn(portfolio.sm.market, index.compositions.treatment.dividends),

@@ -3,7 +3,7 @@ import { recordParts } from '#domain/backtest/run-file/record.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { growthStep, openingFactor, type ShareTerms } from '#domain/index-mathematics/adjusted-close.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
-import { runShareTerms } from '#domain/backtest/run-file/header.js';
+import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
 import { lastAtMost } from '#domain/numbers/search.js';
 import { countChanges } from '../../count-changes.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
@@ -97,7 +97,7 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
   const exits = grouped(freeTrades(columns).filter(within), ({ at }) => at);
   const changes = grouped(countChanges(columns).filter(within), ({ at }) => at);
   const step = growthSteps(columns);
-  const terms = runShareTerms(columns.header.treatment);
+  const days = columns.i32('days');
   const isFixed = isDivisorFixed(columns);
   const dates = [...new Set([...actions.keys(), ...exits.keys(), ...changes.keys()])].toSorted((a, b) => a - b);
   return dates.flatMap((at) => {
@@ -112,7 +112,7 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
         ...step(row),
         weight: before.isIndex ? ((scaled.get(row.name) ?? 1) * before.weights[row.name]!) / before.growth : Number.NaN,
         held: before.isIndex ? (scaled.get(row.name) ?? 1) * before.weights[row.name]! : Number.NaN,
-        terms,
+        terms: runShareTerms(runSettingsOn(columns.header, days[at]!).treatment),
       }),
     );
     for (const { name, factor } of changing)

@@ -1,0 +1,164 @@
+import type { RoundingSpec } from '../../documents/rounding.js';
+import { STALE_SESSIONS } from '../../documents/stale-sessions.js';
+import { breachRuleOf } from '../../compliance/breach-watch.js';
+import { datedRounding, roundingOn } from '../../documents/dated-rounding.js';
+import { textFollowedOn } from '../../documents/text-spans.js';
+import { treatmentOn, type DatedTreatment } from '../../documents/treatment.js';
+import { changingTerms, growthTerms, termsOn, type GrowthTerms } from '../../index-mathematics/growth-terms.js';
+import { dayFrom, formatDay, type Day } from '../../time/days.js';
+import type { ShareTerms } from '../../index-mathematics/adjusted-close.js';
+import { TreatmentSpec } from '../../documents/index-document.js';
+import type { ReturnVariant } from '../../market/market-data.js';
+import type { Compositions } from '../../books/compositions.js';
+import { indexTerms } from '../../books/index-run.js';
+
+/** A treatment as a run has it; what is as unless given is left out. */
+export type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'breach_rule'> & {
+  readonly stale_targets?: 'defer';
+} & Partial<
+    Pick<
+      TreatmentSpec,
+      | 'delisting'
+      | 'max_stale_sessions'
+      | 'entry_stale_sessions'
+      | 'suspension'
+      | 'withholding_tax'
+      | 'reinvestment'
+      | 'rights'
+      | 'spin_offs'
+    >
+  > & {
+    readonly split_shares?: 'keep';
+  };
+
+/** Settings of runs whose header leaves them out, as versions up to 0.2.0 had them. */
+const OLDER = { reinvestment: 'constituent', rights: 'constituent' } as const;
+
+/** Settings that an index follows after the close of a day. */
+export interface StoredAmendment {
+  /** YYYY-MM-DD */
+  readonly after: string;
+  readonly treatment: StoredTreatment;
+  readonly rounding: RoundingSpec;
+}
+
+/** Members of a header that say how the run was computed. */
+export interface RunSettings {
+  readonly treatment: StoredTreatment;
+  readonly rounding: RoundingSpec | undefined;
+  readonly amended: readonly StoredAmendment[] | undefined;
+}
+
+/** Members of a header that say which currency its securities are valued in. */
+interface HeldCurrency {
+  readonly currency: string;
+  readonly securities_in: string | undefined;
+}
+
+/** Treatment and rounding of a run on a day. */
+export function runSettingsOn(
+  { treatment, rounding = {}, amended = [] }: RunSettings,
+  day: Day,
+): Pick<StoredAmendment, 'treatment' | 'rounding'> {
+  return amended.findLast(({ after }) => dayFrom(after) < day) ?? { treatment, rounding };
+}
+
+/** The treatment of a run by date. */
+export function datedRunTreatment({ treatment, amended }: Pick<RunSettings, 'treatment' | 'amended'>): DatedTreatment {
+  if (amended === undefined) return runTreatment(treatment);
+  return {
+    ...runTreatment(treatment),
+    amended: amended.map((one) => ({
+      after: dayFrom(one.after),
+      treatment: runTreatment(one.treatment),
+      weighting: undefined,
+    })),
+  };
+}
+
+/** Terms of growth of a run by date. */
+export function runGrowthTerms(header: RunSettings & HeldCurrency, variant: ReturnVariant): GrowthTerms {
+  const termsOf = (treatment: StoredTreatment): GrowthTerms => ({
+    ...growthTerms(runTreatment(treatment), currencyOfSecurities(header), variant),
+    ...runShareTerms(treatment),
+  });
+  const terms = termsOf(header.treatment);
+  if (header.amended === undefined) return terms;
+  const amended = header.amended.map(({ after, treatment }) => changingTerms(termsOf(treatment), dayFrom(after)));
+  return { ...terms, amended };
+}
+
+/** The treatment of a run as it is stored. */
+export function runTreatment({ split_shares: _shares, ...treatment }: StoredTreatment): TreatmentSpec {
+  const { max_stale_sessions: sessions = STALE_SESSIONS } = treatment;
+  const gaps = { max_stale_sessions: sessions, entry_stale_sessions: sessions ?? STALE_SESSIONS };
+  return TreatmentSpec.parse({ ...OLDER, ...gaps, ...treatment });
+}
+
+/** What corporate actions do to the index shares of a run. */
+export function runShareTerms({ rights = OLDER.rights, split_shares: kept }: StoredTreatment): ShareTerms {
+  return { rights, splitShares: kept ?? 'multiply' };
+}
+
+const DEFAULTS = TreatmentSpec.parse({});
+
+type TreatmentTerms = Pick<GrowthTerms, 'rights' | 'splitShares'> & {
+  readonly rule: StoredTreatment['breach_rule'] | null;
+};
+
+/** A treatment as it is stored. */
+export function storedTreatment(
+  treatment: TreatmentSpec,
+  { rule, rights, splitShares }: TreatmentTerms,
+): StoredTreatment {
+  const { special_dividends, splits, stale_targets, delisting, max_stale_sessions, withholding_tax } = treatment;
+  const { reinvestment, spin_offs, suspension, entry_stale_sessions } = treatment;
+  return {
+    special_dividends,
+    splits,
+    ...(stale_targets === 'defer' ? { stale_targets } : {}),
+    ...(rule ? { breach_rule: rule } : {}),
+    ...(delisting === DEFAULTS.delisting ? {} : { delisting }),
+    ...(max_stale_sessions === STALE_SESSIONS ? {} : { max_stale_sessions }),
+    ...(max_stale_sessions === STALE_SESSIONS && entry_stale_sessions === STALE_SESSIONS
+      ? {}
+      : { entry_stale_sessions }),
+    ...(suspension === 'zero' ? { suspension } : {}),
+    ...(withholding_tax === DEFAULTS.withholding_tax ? {} : { withholding_tax }),
+    ...(reinvestment === OLDER.reinvestment ? {} : { reinvestment }),
+    ...(rights === OLDER.rights ? {} : { rights }),
+    ...(spin_offs === 'drop_after_first_session' ? { spin_offs } : {}),
+    ...(splitShares === 'keep' ? { split_shares: splitShares } : {}),
+  };
+}
+
+interface AmendedIndex extends Pick<Compositions, 'document' | 'treatment' | 'sm'> {
+  /** Last day of the run. */
+  readonly last: Day;
+}
+
+/** What amendments have made of an index up to the last day of a run; undefined where there are none. */
+export function storedAmendments(index: AmendedIndex): readonly StoredAmendment[] | undefined {
+  const { document, treatment, sm, last } = index;
+  const rounding = datedRounding(document, sm.calendar);
+  const terms = indexTerms(index);
+  const days = new Set([...(treatment.amended ?? []), ...(rounding?.amended ?? [])].map(({ after }) => after));
+  const stored = [...days]
+    .filter((after) => after < last)
+    .toSorted((a, b) => a - b)
+    .map((after): StoredAmendment => {
+      const { document: text } = textFollowedOn(document, sm.calendar, after + 1);
+      const rule = breachRuleOf(text.pipeline?.treatment);
+      return {
+        after: formatDay(after),
+        treatment: storedTreatment(treatmentOn(treatment, after + 1), { rule, ...termsOn(terms, after + 1) }),
+        rounding: roundingOn(rounding, after + 1),
+      };
+    });
+  return stored.length === 0 ? undefined : stored;
+}
+
+/** Currency that the securities of a run are valued in. */
+export function currencyOfSecurities({ currency, securities_in: own }: HeldCurrency): string {
+  return own ?? currency;
+}

@@ -1,0 +1,105 @@
+import { isOverlayDocument, type IndexDocument, type OverlayDocument } from '../documents/index-document.js';
+import { textSpans } from '../documents/text-spans.js';
+import { lastAtMost } from '../numbers/search.js';
+import { overlayTypeOf, type OverlaySpec } from '../overlays/catalogue.js';
+import type { OverlayPart, OverlayPath } from '../overlays/overlay-type.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { BookOverlay } from './book.js';
+import { overlayContext, type Beneath } from './overlay-context.js';
+
+/** A document of an index that is an overlay. */
+export function overlayOf(document: IndexDocument): OverlayDocument {
+  if (isOverlayDocument(document)) return document;
+  throw new Error(`${document.id} is no overlay`);
+}
+
+interface OverlayOn {
+  readonly sm: SessionMarket;
+  readonly first: number;
+  readonly document: OverlayDocument;
+  /** Of what lies beneath. */
+  readonly currency: string;
+}
+
+/** Sessions of an overlay that follow one text, from the close of the first to that of the last. */
+interface Segment {
+  readonly spec: OverlaySpec;
+  readonly first: number;
+  readonly to: number;
+}
+
+/**
+ * What an overlay does with the indices beneath it. An amended text begins at the level and close of its date.
+ * @cost O(T sources)
+ */
+export function overlayPath(overlay: OverlayOn, beneath: Beneath): OverlayPath {
+  const { sm, first, document, currency } = overlay;
+  const segments = segmentsOf(overlay, beneath.to);
+  let level = document.base_value;
+  const paths = segments.map((segment) => {
+    const terms = { sm, first: segment.first, document: { ...document, base_value: level }, currency };
+    const shares = sharesOf(beneath.shares, segment, first);
+    const path = overlayTypeOf(segment.spec).path(
+      segment.spec,
+      overlayContext(terms, { beneath: beneath.beneath, shares, to: segment.to }),
+    );
+    level = path.growth.subarray(1).reduce((value, growth) => value * growth, level);
+    return path;
+  });
+  return paths.reduce(joined);
+}
+
+function segmentsOf({ sm, first, document }: OverlayOn, to: number): Segment[] {
+  const texts = textSpans(document, sm.calendar).flatMap(({ after, text }) => {
+    const session = Math.max(first, lastAtMost(sm.sessions, after));
+    const { document: amended } = text;
+    return session < to && isOverlayDocument(amended) ? [{ spec: amended.overlay, first: session }] : [];
+  });
+  const begins = [{ spec: document.overlay, first }, ...texts];
+  const kept = begins.filter((one, k) => k === begins.length - 1 || begins[k + 1]!.first > one.first);
+  return kept.map((one, k) => ({ ...one, to: kept[k + 1]?.first ?? to }));
+}
+
+/** Weights by currency on the sessions of a segment. @param first session that they begin on */
+function sharesOf(shares: BookOverlay['shares'], segment: Segment, first: number): BookOverlay['shares'] {
+  const { first: from, to } = segment;
+  return Object.fromEntries(
+    Object.entries(shares).map(([code, share]) => [code, share.subarray(from - first, to + 1 - first)]),
+  );
+}
+
+/** A path with one that begins at its last close: the exposures after that close are those of the second. */
+function joined(before: OverlayPath, after: OverlayPath): OverlayPath {
+  const shift = before.growth.length - 1;
+  const begins = Uint8Array.from(before.growth, (_, t) => (t === shift ? 1 : 0));
+  const { explain: earlier } = before;
+  const { explain: later } = after;
+  return {
+    growth: behind(before.growth, after.growth),
+    exposures: before.exposures.map((exposure, k) => concatenated(exposure.subarray(0, shift), after.exposures[k]!)),
+    exchange: before.exchange && after.exchange && behind(before.exchange, after.exchange),
+    parts: joinedParts(before, after),
+    resets:
+      before.resets &&
+      Uint8Array.from([...before.resets.map((is, t) => is | begins[t]!), ...after.resets!.subarray(1)]),
+    ...(earlier && later ? { explain: (t) => (t < shift ? earlier(t) : later(t - shift)) } : {}),
+  };
+}
+
+function concatenated(before: Float64Array, after: Float64Array): Float64Array {
+  const whole = new Float64Array(before.length + after.length);
+  whole.set(before);
+  whole.set(after, before.length);
+  return whole;
+}
+
+function behind(before: Float64Array, after: Float64Array): Float64Array {
+  return concatenated(before, after.subarray(1));
+}
+
+function joinedParts(before: OverlayPath, after: OverlayPath): OverlayPart[] {
+  const names = new Set([...before.parts, ...after.parts].map(({ part }) => part));
+  const of = ({ parts, growth }: OverlayPath, name: OverlayPart['part']): Float64Array =>
+    parts.find(({ part }) => part === name)?.contributions ?? new Float64Array(growth.length);
+  return [...names].map((part) => ({ part, contributions: behind(of(before, part), of(after, part)) }));
+}

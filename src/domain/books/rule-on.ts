@@ -1,0 +1,19 @@
+import { breachRuleOf } from '../compliance/breach-watch.js';
+import type { LimitRuleName } from '../compliance/rules.js';
+import { isInAnyText } from '../documents/amended-texts.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import { textFollowedOn } from '../documents/text-spans.js';
+import type { Day } from '../time/days.js';
+import type { Composer } from './compositions.js';
+
+/** The rule that calls for rebalances of an index on a day. */
+export function ruleOn(composer: Composer, indexId: string, day: Day): LimitRuleName | null {
+  const { calendar } = composer.market(indexId);
+  const { document } = textFollowedOn(composer.document(indexId), calendar, day);
+  return breachRuleOf(document.pipeline?.treatment);
+}
+
+/** Whether breaches call for rebalances of an index under any of its texts. */
+export function isWatched(document: IndexDocument): boolean {
+  return isInAnyText(document, ({ pipeline }) => breachRuleOf(pipeline?.treatment) !== null);
+}

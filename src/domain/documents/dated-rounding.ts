@@ -1,0 +1,38 @@
+import type { Calendar } from '../calendars/calendar.js';
+import type { Day } from '../time/days.js';
+import type { IndexDocument } from './index-document.js';
+import type { RoundingSpec } from './rounding.js';
+import { textSpans } from './text-spans.js';
+
+/** Decimals of an index on its base date, with what amendments have made of them. */
+export interface DatedRounding extends RoundingSpec {
+  /** By date; absent where no amendment is followed. */
+  readonly amended?: readonly AmendedRounding[];
+}
+
+/** Decimals that an index has after the close of a day. */
+export interface AmendedRounding {
+  readonly after: Day;
+  readonly rounding: RoundingSpec;
+}
+
+/** Decimals of an index by date; undefined where nothing is ever rounded. */
+export function datedRounding(document: IndexDocument, calendar: Calendar): DatedRounding | undefined {
+  const amended = textSpans(document, calendar).map(({ after, text }): AmendedRounding => ({
+    after,
+    rounding: text.document.rounding ?? {},
+  }));
+  if (amended.every(({ rounding }) => Object.keys(rounding).length === 0) && document.rounding === undefined)
+    return undefined;
+  return { ...document.rounding, ...(amended.length === 0 ? {} : { amended }) };
+}
+
+/** The decimals on a day. */
+export function roundingOn(rounding: DatedRounding | undefined, day: Day): RoundingSpec {
+  return rounding?.amended?.findLast(({ after }) => after < day)?.rounding ?? rounding ?? {};
+}
+
+/** Whether something is rounded on some date. */
+export function roundsAny(rounding: DatedRounding | undefined, of: keyof RoundingSpec): boolean {
+  return rounding?.[of] !== undefined || (rounding?.amended ?? []).some((one) => one.rounding[of] !== undefined);
+}

@@ -1,0 +1,59 @@
+import type { Calendar } from '../calendars/calendar.js';
+import { firstAtLeast } from '../numbers/search.js';
+import { rebalanceDates } from '../schedule/schedule.js';
+import { dayFrom, type Day } from '../time/days.js';
+import { textsOf, type IndexText } from './amended-texts.js';
+import { isOverlayDocument, type IndexDocument } from './index-document.js';
+import { reviewsOf } from './reviews.js';
+
+/** A text of a methodology that an index follows after the close of a day. */
+export interface TextSpan {
+  /** Session of the first review that follows it. */
+  readonly after: Day;
+  readonly text: IndexText;
+}
+
+const NONE: readonly TextSpan[] = [];
+
+/** Days by which an effective date may lie behind the session that stands for it. */
+const MOVED_DAYS_MAX = 31;
+
+const known = new WeakMap<IndexDocument, WeakMap<Calendar, readonly TextSpan[]>>();
+
+/**
+ * The amended texts of an index with the days after which it follows them; one without a review before the next text is
+ * not among them.
+ */
+export function textSpans(document: IndexDocument, calendar: Calendar): readonly TextSpan[] {
+  if (document.amendments === undefined || document.amendments.length === 0) return NONE;
+  const byCalendar = known.get(document) ?? new WeakMap<Calendar, readonly TextSpan[]>();
+  known.set(document, byCalendar);
+  const found = byCalendar.get(calendar) ?? findSpans(document, calendar);
+  byCalendar.set(calendar, found);
+  return found;
+}
+
+function findSpans(document: IndexDocument, calendar: Calendar): TextSpan[] {
+  const texts = textsOf(document);
+  return texts.slice(1).flatMap((text, k): TextSpan[] => {
+    const after = beginOf(text, calendar, texts[k + 2]?.from ?? Infinity);
+    return after === undefined ? [] : [{ after, text }];
+  });
+}
+
+/** Session of the first review on or after the date of a text; of an overlay, or where it does not wait, of the date. */
+function beginOf({ document, from, amendment }: IndexText, calendar: Calendar, until: Day): Day | undefined {
+  const { sessions, coverage } = calendar;
+  if (amendment?.rebalance === true || isOverlayDocument(document)) return sessions[firstAtLeast(sessions, from)];
+  const span = { calendar, baseDay: dayFrom(document.base_date), from: from - MOVED_DAYS_MAX, to: coverage.to };
+  const begins = reviewsOf(document).flatMap(({ document: { rebalance } }) => {
+    const first = rebalanceDates({ ...span, rebalance }).find(({ date }) => date >= from && date < until);
+    return first === undefined ? [] : [first.session];
+  });
+  return begins.length === 0 ? undefined : Math.min(...begins);
+}
+
+/** The text that an index follows on a day: the first one before every amendment. */
+export function textFollowedOn(document: IndexDocument, calendar: Calendar, day: Day): IndexText {
+  return textSpans(document, calendar).findLast(({ after }) => after < day)?.text ?? textsOf(document)[0]!;
+}

@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest';
+import { indexSharesIn } from '#domain/books/index-shares.js';
+import type { Run } from '#domain/backtest/run.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { runOn } from '../backtest/random-run.js';
+import { overlayOn } from '../overlays/overlay-case.js';
+import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+
+// Monday 4 March 2024 on: reviews on Fridays 8, 15 and 22 March, which are the sessions 4, 9 and 14.
+const DAYS = weekdays(16);
+const REVIEW = 9;
+/** A price that is another one from each of some sessions on. */
+const steps = (first: number, changes: Readonly<Record<number, number>> = {}): number[] => {
+  let price = first;
+  return DAYS.map((_, t) => (price = changes[t] ?? price));
+};
+
+/** 100 up to a session. */
+const until = (last: number): (number | null)[] => DAYS.map((_, t) => (t <= last ? 100 : null));
+
+/** An index that follows other settings from the review of 15 March on. */
+function amendedTo(changes: object, more: Partial<IndexCase>): Run {
+  return runIndexCase({
+    close: { A: steps(100), B: steps(100) },
+    rebalance: { frequency: 'weekly', anchor: 'first_session' },
+    ...more,
+    document: { ...more.document, amendments: [{ effective_from: '2024-03-13', changes }] },
+  });
+}
+
+function heldAt({ index: { book } }: Run, at: number): Record<string, number> {
+  const H = book.columns.length;
+  return Object.fromEntries(
+    [...book.columns].flatMap((column, slot) => {
+      const weight = book.weights[at * H + slot]!;
+      return weight === 0 ? [] : [[book.sm.identifiers[column]!, Math.round(weight * 1e12) / 1e12]];
+    }),
+  );
+}
+
+describe('an amendment of the treatment', () => {
+  test('holds for the actions after the close of its first review: special dividends are ignored, then adjust closes', () => {
+    const run = amendedTo(
+      { pipeline: { treatment: { special_dividends: 'adjust' } } },
+      {
+        treatment: { special_dividends: 'ignore' },
+        close: { A: steps(100, { 2: 70, [REVIEW]: 63, 11: 49, 12: 98 }), B: steps(100) },
+        actions: [
+          { name: 'A', type: 'SPECIAL_DIVIDEND', value: 30, ex: DAYS[2]! },
+          { name: 'A', type: 'SPECIAL_DIVIDEND', value: 7, ex: DAYS[REVIEW]! },
+          { name: 'A', type: 'SPECIAL_DIVIDEND', value: 14, ex: DAYS[11]! },
+        ],
+      },
+    );
+    const price = levelsIn(run, 'price');
+    expectNear(price[2]!, 85); // Half of the index falls by 30 %.
+    expectNear(price[REVIEW]!, 80.75); // On the session of the review the earlier text still holds.
+    expectNear(price[11]!, 80.75); // The previous close is 49.
+    // Before it doubles A is 49 beside 63 of B, both from equal parts at 63.
+    expectNear(price[12]!, (80.75 * (2 * 49 + 63)) / (49 + 63));
+    expectNear(run.index.book.divisor[11]! / run.index.book.divisor[REVIEW]!, (49 + 63) / (63 + 63));
+  });
+
+  test('changes the tax that is withheld from dividends', () => {
+    const run = amendedTo(
+      { pipeline: { treatment: { withholding_tax: 0.3 } } },
+      {
+        treatment: { dividends: 'net' },
+        close: { A: steps(100, { 2: 90, 11: 80 }), B: steps(100) },
+        actions: [
+          { name: 'A', type: 'DIVIDEND', value: 10, ex: DAYS[2]! },
+          { name: 'A', type: 'DIVIDEND', value: 10, ex: DAYS[11]! },
+        ],
+      },
+    );
+    const net = levelsIn(run, 'net');
+    expectNear(net[REVIEW]!, 100);
+    expectNear(net[11]!, 100 * (0.5 * (80 / 90) + 0.5 + (0.7 * 0.5 * 10) / 90));
+    expectNear(levelsIn(run, 'total')[11]!, 100);
+  });
+
+  test('of a parent is followed by the index derived from its prices: an overlay on it', () => {
+    const parent = IndexDocument.parse({
+      ...documentOf({ pipeline: { treatment: { special_dividends: 'ignore' }, weighting: { type: 'EqualWeight' } } }),
+      amendments: [
+        { effective_from: '2024-03-13', changes: { pipeline: { treatment: { special_dividends: 'adjust' } } } },
+      ],
+    });
+    const market = buildMarket({
+      dates: DAYS,
+      close: { A: steps(100, { 2: 70, 11: 49 }), B: steps(100) },
+      actions: [
+        { name: 'A', type: 'SPECIAL_DIVIDEND', value: 30, ex: DAYS[2]! },
+        { name: 'A', type: 'SPECIAL_DIVIDEND', value: 21, ex: DAYS[11]! },
+      ],
+    });
+    const overlay = overlayOn({ type: 'fee', percent: 0 }, { base_date: DAYS[0] });
+    const { index } = runOn(CALENDARS, market, overlay, { documents: { X: parent } });
+    expectNear(index.book.value[2]!, 85);
+    expectNear(index.book.value[11]!, 85);
+  });
+});
+
+const documentOf = (rest: object): object => ({
+  id: 'X',
+  name: 'X',
+  calendar: 'MAIN',
+  base_date: DAYS[0],
+  rebalance: { frequency: 'weekly', anchor: 'first_session' },
+  ...rest,
+});
+
+test('an amendment of the rounding makes index shares whole from its first review on, without a change of the level', () => {
+  const sketch = { close: { A: steps(7), B: steps(11, { 5: 12 }) }, document: { base_market_value: 1000 } };
+  const [plain, run] = [amendedTo({ rounding: {} }, sketch), amendedTo({ rounding: { shares: 0 } }, sketch)];
+  const sharesOf = (of: Run, review: number): number[] =>
+    Array.from(indexSharesIn(of.index.book, 'USD')(of.index.compositions.list[review]!).shares!);
+  expect(sharesOf(run, 1)).toEqual(sharesOf(plain, 1));
+  const whole = sharesOf(plain, 2).map(Math.round);
+  sharesOf(run, 2).forEach((held, k) => expectNear(held, whole[k]!));
+  expect(sharesOf(plain, 2).every((held) => Math.abs(held - Math.round(held)) > 1e-3)).toBe(true);
+  expect(run.index.book.value.slice(0, REVIEW + 1)).toEqual(plain.index.book.value.slice(0, REVIEW + 1));
+});
+
+describe('an amendment of the changes between reviews', () => {
+  test('lets share changes wait for reviews before it, and apply after it', () => {
+    const run = amendedTo(
+      { events: { share_changes: 'effective' } },
+      {
+        weighting: { type: 'MarketCapWeight' },
+        fields: { SHARES_OUTSTANDING: { A: steps(100, { 2: 150, 11: 300 }), B: steps(100) } },
+      },
+    );
+    expect(run.index.book.shareChanges).toEqual([{ session: 11, column: 0, before: 150, after: 300 }]);
+    expect(heldAt(run, 3)).toEqual({ A: 0.5, B: 0.5 });
+    expect(heldAt(run, 4)).toEqual({ A: 0.6, B: 0.4 });
+    expect(heldAt(run, 11)).toEqual({ A: 0.75, B: 0.25 });
+  });
+
+  test('replaces constituents that leave after its first review, and none before', () => {
+    const run = amendedTo(
+      { events: { replacement: 'next_ranked' } },
+      {
+        close: { A: until(2), B: until(11), C: steps(100), D: steps(100) },
+        fields: { SHARES_OUTSTANDING: { A: steps(4), B: steps(3), C: steps(2), D: steps(1) } },
+        selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }],
+        actions: [
+          { name: 'A', type: 'ACQUISITION', value: 100, ex: DAYS[2]! },
+          { name: 'B', type: 'ACQUISITION', value: 100, ex: DAYS[11]! },
+        ],
+      },
+    );
+    expect(heldAt(run, 2)).toEqual({ B: 1 });
+    expect(heldAt(run, REVIEW)).toEqual({ B: 0.5, C: 0.5 });
+    expect(heldAt(run, 11)).toEqual({ C: 0.5, D: 0.5 });
+  });
+
+  test('adds a review of weights', () => {
+    const schedule = { frequency: 'weekly', anchor: 'first_session' };
+    const run = amendedTo(
+      { reviews: [{ id: 'capping', schedule, scope: 'weights' }] },
+      { rebalance: { frequency: 'monthly' } },
+    );
+    expect(run.index.compositions.list.map(({ session }) => session)).toEqual([0, REVIEW, 14]);
+  });
+});
+
+test('an amendment of an overlay is followed from the close of its date on, from the level of that close', () => {
+  const market = buildMarket({ dates: DAYS, close: { A: steps(100), B: steps(100, { 12: 120 }) } });
+  const X = IndexDocument.parse(documentOf({ pipeline: { weighting: { type: 'EqualWeight' } } }));
+  const overlay = overlayOn(
+    { type: 'fee', percent: 10 },
+    { base_date: DAYS[0], amendments: [{ effective_from: '2024-03-13', changes: { overlay: { percent: 0 } } }] },
+  );
+  const { index } = runOn(CALENDARS, market, overlay, { documents: { X } });
+  const { value } = index.book;
+  expectNear(value[7]!, 100 * 0.9 ** (9 / 365)); // Wednesday 13 March, nine days after the first.
+  expectNear(value[11]!, value[7]!);
+  expectNear(value[12]!, value[7]! * 1.1);
+});

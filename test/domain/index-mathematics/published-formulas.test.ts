@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
+
+const DAYS = weekdays(70); // Monday 4 March to Friday 7 June 2024.
+
+describe('total return of a capitalisation-weighted index', () => {
+  // S&P DJI, Index Mathematics Methodology, total return: TR[t] = TR[t-1] (PR[t] + ID[t]) / PR[t-1], where ID is the
+  // dividends paid by all index shares over the divisor.
+  const shares = { A: 1_000, B: 2_500, C: 700, D: 4_000 };
+  type Name = keyof typeof shares;
+  const names = Object.keys(shares) as Name[]; // Object.keys returns plain strings.
+  const price = (name: Name, t: number): number =>
+    40 + 25 * names.indexOf(name) + 6 * Math.sin(t / (3 + names.indexOf(name)));
+  const paid: Readonly<Record<Name, Readonly<Record<number, number>>>> = {
+    A: { 5: 0.4, 33: 0.5 },
+    B: { 12: 1.1 },
+    C: { 12: 0.9, 47: 1 },
+    D: { 60: 2 },
+  };
+  const rows = (of: (t: number) => number): number[] => DAYS.map((_, t) => of(t));
+  const run = runIndexCase({
+    close: Object.fromEntries(names.map((name) => [name, rows((t) => price(name, t))])),
+    fields: { SHARES_OUTSTANDING: Object.fromEntries(names.map((name) => [name, rows(() => shares[name])])) },
+    weighting: { type: 'MarketCapWeight' },
+    rebalance: { frequency: 'monthly' },
+    actions: names.flatMap((name) =>
+      Object.entries(paid[name]).map(([t, value]) => ({ name, type: 'DIVIDEND', value, ex: DAYS[Number(t)]! })),
+    ),
+  });
+
+  test('is that of the formula on shares, prices and dividends alone, to 1e-12', () => {
+    const value = (t: number): number => names.reduce((sum, name) => sum + shares[name] * price(name, t), 0);
+    const divisor = value(0) / 100;
+    const [pr, tr] = [levelsIn(run, 'price'), levelsIn(run, 'total')];
+    let total = 100;
+    for (let t = 1; t < DAYS.length; t++) {
+      const points = names.reduce((sum, name) => sum + shares[name] * (paid[name][t] ?? 0), 0) / divisor;
+      total *= (value(t) / divisor + points) / (value(t - 1) / divisor);
+      expectNear(pr[t]!, value(t) / divisor);
+      expectNear(tr[t]!, total);
+    }
+    expect(tr.at(-1)! / 100).toBeGreaterThan(pr.at(-1)! / 100);
+  });
+});
+
+describe('a price average of one share each, reviewed quarterly', () => {
+  // S&P DJI, Index Mathematics Methodology, price-weighted indices: the divisor changes so that the sum of the prices over it
+  // is the same before and after a split, a special dividend or a replacement; it changes on no other day.
+  const [SPLIT, SPECIAL] = [10, 22];
+  const REVIEW = DAYS.indexOf('2024-06-03');
+  const own = (name: string, t: number): number => {
+    const drift = 1 + 0.01 * Math.sin(t * (1 + (name.charCodeAt(0) % 5)));
+    if (name === 'A') return (t < SPLIT ? 400 : 100) * drift;
+    if (name === 'B') return (t < SPECIAL ? 120 : 100) * drift;
+    return (name === 'C' ? 60 : 90) * drift;
+  };
+  const close = Object.fromEntries(['A', 'B', 'C', 'D'].map((name) => [name, DAYS.map((_, t) => own(name, t))]));
+  // C is in the average up to the review, D from then on.
+  const size = { A: 4, B: 3, C: 2, D: 1 };
+  const run = runIndexCase({
+    close,
+    fields: {
+      RANK: Object.fromEntries(
+        Object.entries(size).map(([name, rank]) => [
+          name,
+          DAYS.map((_, t) => (t < REVIEW || name === 'A' || name === 'B' ? rank : 3 - rank)),
+        ]),
+      ),
+    },
+    selection: [{ id: 'three', type: 'TopN', params: { field: 'RANK', count: 3 } }],
+    weighting: { type: 'PriceWeight' },
+    rebalance: { frequency: 'quarterly', anchor: 'first_session' },
+    actions: [
+      { name: 'A', type: 'SPLIT', value: 4, ex: DAYS[SPLIT]! },
+      { name: 'B', type: 'SPECIAL_DIVIDEND', value: 18, ex: DAYS[SPECIAL]! },
+    ],
+  });
+
+  test('has the divisor by hand on every session', () => {
+    const { value, divisor } = run.index.book;
+    let members = ['A', 'B', 'C'];
+    const sum = (t: number): number => members.reduce((total, name) => total + own(name, t), 0);
+    let D = sum(0) / 100;
+    const before = divisor[0]!;
+    for (let t = 1; t < DAYS.length; t++) {
+      // Closes of the session before, after the split and less the special dividend.
+      if (t === SPLIT) D *= (sum(t - 1) - 0.75 * own('A', t - 1)) / sum(t - 1);
+      if (t === SPECIAL) D *= (sum(t - 1) - 18) / sum(t - 1);
+      expectNear(value[t]!, sum(t) / D, 1e-11);
+      if (t === REVIEW) {
+        const leaving = sum(t);
+        members = ['A', 'B', 'D'];
+        D *= sum(t) / leaving;
+      }
+      expectNear(divisor[t]! / before, D / ((400 + 120 + 60) / 100), 1e-11);
+    }
+  });
+});

@@ -56,7 +56,8 @@ describe('a limit on turnover from the held weights', () => {
           id: 'P',
           name: 'P',
           base_date: '2024-01-08',
-          pipeline: { selection, treatment: { dividends }, weighting: { type: 'EqualWeight' } },
+          // Securities without a price for longer are weighed at another price by the book than by the solver.
+          pipeline: { selection, treatment: { dividends, max_stale_sessions: 5 }, weighting: { type: 'EqualWeight' } },
         });
         const document = derived([{ id: 'turn', type: 'Turnover', params: { limit: LIMIT, reference: 'held' } }], {
           objective,

@@ -14,7 +14,7 @@ import { following, WORKER_API, workerHandlers } from './compose/cluster.js';
 import { composeAccountability } from './compose/accountability.js';
 import { composeHistory } from './compose/history.js';
 import { composeIndices } from './compose/indices.js';
-import { composeDatasets, composeOperations } from './compose/operations.js';
+import { composeDatasets, composeOperations, riskResults } from './compose/operations.js';
 import { composePublication } from './compose/publication.js';
 import { composeReports } from './compose/reports.js';
 import { openRoomsOfJobs } from './compose/documents-of-jobs.js';
@@ -151,7 +151,7 @@ async function composeOn(
     onCancelled: notes.cancelled,
     stopping: stopping.signal,
     startedAt,
-    riskModels: indices.riskModels,
+    results: { risk: riskResults(indices.riskModels), backtest: runs.backtestResults },
   });
 
   // Every kind of job has its handler, and every route: one that is forgotten does not compile.

@@ -86,7 +86,9 @@ export function jobStatus<R extends z.ZodType>(id: string, kind: JobKindName, re
     .strictObject({
       ...fields,
       kind: z.literal(kind),
-      result: result.nullable().meta({ description: 'Set exactly when the job succeeded.' }),
+      result: result
+        .nullable()
+        .meta({ description: 'Set when the job succeeded; null once the run of a backtest was deleted.' }),
     })
     .meta({ id });
 }

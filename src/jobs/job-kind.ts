@@ -2,6 +2,7 @@ import type { ArtifactLink, ArtifactRef, DocumentTransaction } from '#store/port
 import type { Origin } from './origin.js';
 import { JOB_KIND_CATALOGUE, type JobKindName, type JobPayload } from '#domain/jobs/job-kinds.js';
 import type { Parts } from './parts.js';
+import type { JobResult } from './life-cycle.js';
 import type { JobStatus } from './status.js';
 import type { PortableTaskName, TaskInput, TaskName, TaskOutput } from './tasks.js';
 
@@ -84,8 +85,7 @@ export interface Attempt<T extends TaskName = TaskName> {
 }
 
 export interface Completion {
-  /** The job's result: JSON bytes kept as an artifact, or a small value. */
-  readonly result: { readonly artifact: ArtifactRef } | { readonly value: unknown };
+  readonly result: JobResult;
   /** Last message of the status: warnings about a result that is there all the same. `Done.` unless given. */
   readonly message?: string;
   /**

@@ -40,7 +40,20 @@ export interface Life {
   readonly earlier: readonly JobAttempt[];
 }
 
-export type JobResult = { readonly artifact: ArtifactRef } | { readonly value: unknown };
+export type JobResult =
+  /** JSON bytes kept as an artifact. */
+  | { readonly artifact: ArtifactRef }
+  /** A small value. */
+  | { readonly value: unknown }
+  /** A small value that the result is written from when it is read. */
+  | { readonly reference: unknown };
+
+/** A result that the status does not contain. */
+export type StoredResult = Exclude<JobResult, { readonly value: unknown }>;
+
+export function storedResult({ result }: Pick<Life, 'result'>): StoredResult | null {
+  return result === null || 'value' in result ? null : result;
+}
 
 /** Times are as the wire writes them. */
 export type LifeEvent =

@@ -1,12 +1,12 @@
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
-import type { ArtifactRef, DocumentTransaction, Listing } from '#store/port.js';
+import type { DocumentTransaction, Listing } from '#store/port.js';
 import type { AttemptKey } from './attempt-key.js';
 import type { Lane, TaskProgress } from './compute-pool.js';
 import type { JobClass } from './job-class.js';
 import type { JobIdentity } from './job-record.js';
-import type { JobResult } from './life-cycle.js';
+import type { JobResult, StoredResult } from './life-cycle.js';
 import type { Origin } from './origin.js';
 import type { OfferedParts } from './offered-parts.js';
 import type { JobState, JobStatus } from './status.js';
@@ -195,10 +195,10 @@ export interface JobQuery {
 
 /** A job with its result where it lies. */
 export interface FoundJob {
-  /** `result` is null when the result is an artifact. */
+  /** `result` is null when the result is an artifact or a reference. */
   readonly status: JobStatus;
-  /** Result of a succeeded job that is stored as JSON bytes. */
-  readonly artifact: ArtifactRef | null;
+  /** Result of a succeeded job that is no value of its status; null of other jobs. */
+  readonly stored: StoredResult | null;
   /** Grows with every change of any job, over restarts too. */
   readonly revision: number;
 }

@@ -10,13 +10,14 @@ import type {
   HashedReference,
   KnownReferences,
   ModelReference,
+  RenderedRunOrder,
   RiskUniverseOrder,
   StoredRunReferences,
   WithKnown,
   WithModels,
 } from './tasks/references.js';
 import type { ModelFile, ModelFiles, RiskUniverse } from './tasks/indices.js';
-import type { ResumableRun } from './tasks/runs.js';
+import type { OverviewFile, ResumableRun } from './tasks/runs.js';
 
 /** What a node has under the names in an order. */
 export interface TaskResources {
@@ -47,15 +48,10 @@ const RESOLVERS: Resolvers = {
     ...(stored === undefined ? {} : { stored: isReferred(stored) ? await storedRun(stored, resources) : stored }),
     checkedFiles: resources.checkedFiles,
   }),
-  async replay({ files: { snapshots, result, overview, columns }, ...order }, resources) {
-    const paths = {
-      result: await resources.file(result),
-      overview: await resources.file(overview),
-      columns: await resources.file(columns),
-      snapshots: snapshots && { path: await resources.file(snapshots), at: snapshots.at },
-    };
-    return { ...(await onModels(order, resources)), paths };
-  },
+  replay: async ({ columns, ...order }, resources) => ({
+    ...(await onModels(order, resources)),
+    columns: await resources.file(columns),
+  }),
   'sweep-part': onModels,
   'write-sweep-part': onModels,
   'sum-sweep': onMarket,
@@ -79,7 +75,7 @@ const RESOLVERS: Resolvers = {
     runs: await Promise.all(
       order.runs.map(async (run) => ({
         ...run,
-        overview: await resources.file(run.overview),
+        overview: await overviewFile(run.overview, resources),
         columns: await resources.file(run.columns),
       })),
     ),
@@ -133,20 +129,25 @@ const isReferred = (stored: TaskInput<'backtest'>['stored']): stored is StoredRu
   typeof stored === 'object' && stored !== null;
 
 async function storedRun(
-  { columns, checkpoint, result, checked, fileNames }: StoredRunReferences,
+  { columns, checkpoint, checked, fileNames }: StoredRunReferences,
   { file }: TaskResources,
 ): Promise<ResumableRun> {
-  const hashed = async (reference: HashedReference): Promise<HashedFile> => ({
-    path: await file(reference),
-    sha256: reference.sha256,
-  });
   return {
     columns: await file(columns),
-    checkpoint: await hashed(checkpoint),
-    result: await file(result),
-    checked: await Promise.all(checked.map(hashed)),
+    checkpoint: await hashed(checkpoint, { file }),
+    checked: await Promise.all(checked.map((reference) => hashed(reference, { file }))),
     fileNames,
   };
+}
+
+async function hashed(reference: HashedReference, { file }: Pick<TaskResources, 'file'>): Promise<HashedFile> {
+  return { path: await file(reference), sha256: reference.sha256 };
+}
+
+async function overviewFile(overview: RenderedRunOrder['overview'], resources: TaskResources): Promise<OverviewFile> {
+  return 'plan' in overview
+    ? { plan: await hashed(overview.plan, resources) }
+    : { stored: await hashed(overview.stored, resources) };
 }
 
 async function riskUniverse(universe: RiskUniverseOrder, { file }: TaskResources): Promise<RiskUniverse> {

@@ -5,14 +5,7 @@ import type { ExportRiskModelInput, ImportRiskModelInput, ImportRiskModelOutput 
 import type { SimulationPlan } from '#domain/simulation/simulation.js';
 import type { MarketAudit } from '#market/audit/audit-market.js';
 import type { ArtifactRef } from '#store/port.js';
-import type {
-  AnswerBytes,
-  HashedBytes,
-  HashedFile,
-  SharedHashes,
-  WithOutputNames,
-  WrittenFile,
-} from './tasks/files.js';
+import type { AnswerBytes, HashedBytes, SharedHashes, WithOutputNames, WrittenFile } from './tasks/files.js';
 import type {
   EstimateRiskModelInput,
   IndexQuestion,
@@ -42,7 +35,7 @@ import type {
   PlanSimulationInput,
   ReplayInput,
   RunLevels,
-  RunRecordInput,
+  RunTextInput,
   SimulationStart,
   SumSimulationInput,
   SumSweepInput,
@@ -100,12 +93,10 @@ export interface Tasks {
   'sum-sweep': { order: OnMarket<SumSweepInput>; input: SumSweepInput; output: WrittenView };
   /** A view of stored runs as JSON. */
   'view-run': { input: RunViewInput; output: HashedBytes };
-  /** The record of a stored run: a BacktestResultSummary as JSON. */
-  'run-record': { input: RunRecordInput; output: AnswerBytes };
-  /** The record as a file of its own. */
-  'write-record': { input: RunRecordInput & { readonly path: string }; output: WrittenFile };
-  /** The result of a backtest that an earlier version stored, with the members of today. */
-  'upgrade-result': { input: HashedFile; output: AnswerBytes };
+  /** The record of a stored run, a BacktestResultSummary, or its result, a BacktestRunResult, as JSON. */
+  'run-text': { input: RunTextInput; output: AnswerBytes };
+  /** Writes such a text as a file. */
+  'write-run-text': { input: RunTextInput & { readonly path: string }; output: WrittenFile };
   /** A part of an export of a stored run. */
   'export-part': { input: ExportPartInput; output: ExportPart };
   /** Index levels of a stored run. */

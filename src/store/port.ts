@@ -166,25 +166,12 @@ export interface ArtifactRef {
   readonly bytes: number;
   /** SHA-256 of the file, hex. */
   readonly sha256: string;
-  /** Another artifact whose bytes are read within these. */
-  readonly inset?: ArtifactInset;
-}
-
-/** An artifact within another one: a long text that several artifacts share is stored once. */
-export interface ArtifactInset extends Omit<ArtifactRef, 'inset'> {
-  /** Position in the file of the other one that its bytes come before. */
-  readonly at: number;
 }
 
 /** An artifact, and another name for its file. */
 export interface ArtifactLink {
   readonly ref: ArtifactRef;
   readonly name: string;
-}
-
-/** Bytes of an artifact with what is read within it. */
-export function lengthOf({ bytes, inset }: ArtifactRef): number {
-  return bytes + (inset?.bytes ?? 0);
 }
 
 /**
@@ -262,8 +249,8 @@ export interface ArtifactStore {
   /** Puts on disk the names of all that was linked or written to be settled later: before a document refers to them. */
   settle(): Promise<void>;
   /**
-   * A readable stream over the bytes with those of an inset, or over a byte range of the file (`end` exclusive). A
-   * whole stream is checked against its hashes while it passes and breaks off before the last chunk of a file that was
+   * A readable stream over the bytes, or over a byte range of the file (`end` exclusive). A
+   * whole stream is checked against its hash while it passes and breaks off before the last chunk of a file that was
    * damaged.
    * @throws Refusal DOCUMENT_UNREADABLE when a file is missing or has another length
    */
@@ -277,7 +264,7 @@ export interface ArtifactStore {
    */
   read(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
   /** Whether the file is there with its content. @cost one read of it; memory for at most 64 MiB */
-  isIntact(ref: Omit<ArtifactRef, 'inset'>): Promise<boolean>;
+  isIntact(ref: ArtifactRef): Promise<boolean>;
   /**
    * Names of those that are missing, have another length, or were written to since and have another content now. Damage
    * without a trace shows when bytes are read. None while the place is away. @cost a look at each, a read of those written to

@@ -74,21 +74,14 @@ function createWindow(): Window {
   return { text, members: createNumberMembers(text) };
 }
 
-/** Memory for texts, whatever is in it. */
-export type TextRoom = (bytes: number) => Uint8Array<ArrayBuffer>;
-
-/**
- * @param expectedBytes room made at first: the nearer, the less is moved.
- * @param room gives the memory, which the text keeps whatever its size. Default: new memory
- */
-export function createJsonWriter(expectedBytes = 1 << 14, room?: TextRoom): JsonBytesWriter {
-  const take = room ?? ((bytes) => new Uint8Array(bytes));
-  let buffer = take(Math.ceil(expectedBytes));
+/** @param expectedBytes room made at first: the nearer, the less is moved. */
+export function createJsonWriter(expectedBytes = 1 << 14): JsonBytesWriter {
+  let buffer = new Uint8Array(Math.ceil(expectedBytes));
   let length = 0;
 
   function reserve(bytes: number): void {
     if (length + bytes <= buffer.length) return;
-    const larger = take(Math.max(length + bytes, Math.ceil(buffer.length * GROWTH)));
+    const larger = new Uint8Array(Math.max(length + bytes, Math.ceil(buffer.length * GROWTH)));
     larger.set(buffer.subarray(0, length));
     buffer = larger;
   }
@@ -113,8 +106,7 @@ export function createJsonWriter(expectedBytes = 1 << 14, room?: TextRoom): Json
     ...writer,
     bytes() {
       end();
-      const isToStay = room !== undefined || length * FULL_ENOUGH >= buffer.length;
-      return isToStay ? buffer.subarray(0, length) : buffer.slice(0, length);
+      return length * FULL_ENOUGH >= buffer.length ? buffer.subarray(0, length) : buffer.slice(0, length);
     },
   };
 }

@@ -102,24 +102,13 @@ export function writeSnapshots(
   identifiers: readonly string[],
   rebalances: readonly Snapshot[],
 ): void {
-  json.raw('[');
-  writeSnapshotList(json, identifiers, rebalances);
-  json.raw(']');
-}
-
-/** Snapshots with commas between them, and before the first where others were written before. */
-export function writeSnapshotList(
-  json: JsonWriter,
-  identifiers: readonly string[],
-  rebalances: readonly Snapshot[],
-  others = 0,
-): void {
-  if (rebalances.length === 0) return;
   const keys = keysOf(identifiers);
+  json.raw('[');
   rebalances.forEach((snapshot, i) => {
-    if (i + others > 0) json.raw(',');
+    if (i > 0) json.raw(',');
     SNAPSHOT.write(json, { snapshot, identifiers, keys, written: { from: 0, to: 0 } });
   });
+  json.raw(']');
 }
 
 const keysCached = new WeakMap<readonly string[], readonly string[]>();

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { compose, type Service } from '#cli/compose.js';
 import { readSettings } from '#cli/settings.js';
@@ -102,7 +104,13 @@ export async function leftovers(home: string): Promise<string[]> {
     await reader.close();
   }
   const { artifacts, stores } = homeFolders(home);
-  return [...(await readdir(artifacts)), ...(await readdir(stores))].filter((name) => !named.has(name));
+  const files = (await readdir(artifacts)).filter((name) => !named.has(name) && !isResultText(join(artifacts, name)));
+  return [...files, ...(await readdir(stores)).filter((name) => !named.has(name))];
+}
+
+/** Returns true for the result of a backtest, which a service writes when a client reads it, and drops at a start. */
+function isResultText(path: string): boolean {
+  return readFileSync(path, 'latin1').startsWith('{"annual_returns":');
 }
 
 /** An effect on several documents and files: all of it or nothing, wherever it is cut. */

@@ -7,8 +7,8 @@ import { homeFolders } from '#store/home/home.js';
 import { serving, servingHere } from '../cli/process.js';
 import { documentsOf, leftovers } from './effects.js';
 
-/** Of the files of a run: result, snapshots, overview, columns, checkpoint, plan. */
-const BEGUN = 3;
+/** Of the files of a run: columns, checkpoint, plan. */
+const BEGUN = 2;
 
 test(
   'a service killed while a thread writes the files of a run has after a restart that run, whole, and no file of nobody',

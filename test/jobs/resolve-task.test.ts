@@ -7,7 +7,6 @@ import type { PortableTaskName, TaskInput, ThreadInput } from '#jobs/tasks.js';
 
 const market: MarketIdentity = { datasetId: 'm', contentHash: 'c0ffee', adjustment: 'none', currency: null };
 const handle = { ...market, dates: new SharedArrayBuffer(4) } as MarketHandle;
-const named = (artifact: string) => ({ artifact });
 const columns = { artifact: 'columns', beside: ['earlier'] };
 const resources = {
   file: async ({ artifact, beside = [] }: { readonly artifact: string; readonly beside?: readonly string[] }) =>
@@ -16,7 +15,7 @@ const resources = {
   destination: { kind: 'folder', folder: '/node', lowWaterMark: {} },
 } as const;
 /** Names of what a run's task writes. */
-const outputs = { plan: 'p', result: 'r', snapshots: 's', overview: 'o', columns: 'c', prices: 'h', checkpoint: 'k' };
+const outputs = { plan: 'p', columns: 'c', prices: 'h', checkpoint: 'k' };
 
 /**
  * Orders with every kind of reference, and what a thread has to be given instead of those; its outputs with where they
@@ -32,8 +31,7 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
       stored: {
         columns,
         checkpoint: { artifact: 'check', sha256: 'ab' },
-        result: named('result'),
-        checked: [{ artifact: 'snapshots', sha256: 'ef' }],
+        checked: [{ artifact: 'earlier', sha256: 'ef' }],
         fileNames: ['next'],
       },
     },
@@ -41,33 +39,14 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
       stored: {
         columns: '/node/columns+earlier',
         checkpoint: { path: '/node/check', sha256: 'ab' },
-        result: '/node/result',
-        checked: [{ path: '/node/snapshots', sha256: 'ef' }],
+        checked: [{ path: '/node/earlier', sha256: 'ef' }],
         fileNames: ['next'],
       },
     },
   },
   replay: {
-    order: {
-      market,
-      outputs: { view: 'v' },
-      definitionChanged: true,
-      files: {
-        result: named('result'),
-        overview: named('overview'),
-        columns,
-        snapshots: { artifact: 'snapshots', at: 7 },
-      },
-    },
-    located: {
-      files: undefined,
-      paths: {
-        result: '/node/result',
-        overview: '/node/overview',
-        columns: '/node/columns+earlier',
-        snapshots: { path: '/node/snapshots', at: 7 },
-      },
-    },
+    order: { market, outputs: { view: 'v' }, definitionChanged: true, columns },
+    located: { columns: '/node/columns+earlier' },
   },
   'sweep-part': {
     order: {
@@ -101,8 +80,24 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
     located: { run: { indexId: 'I', columns: '/node/columns+earlier' } },
   },
   render: {
-    order: { market, outputs: { pdf: 'p' }, runs: [{ indexId: 'I', overview: named('overview'), columns }] },
-    located: { runs: [{ indexId: 'I', overview: '/node/overview', columns: '/node/columns+earlier' }] },
+    order: {
+      market,
+      outputs: { pdf: 'p' },
+      runs: [
+        { indexId: 'I', overview: { plan: { artifact: 'plan', sha256: 'ab' } }, columns },
+        { indexId: 'J', overview: { stored: { artifact: 'overview', sha256: 'cd' } }, columns },
+      ],
+    },
+    located: {
+      runs: [
+        { indexId: 'I', overview: { plan: { path: '/node/plan', sha256: 'ab' } }, columns: '/node/columns+earlier' },
+        {
+          indexId: 'J',
+          overview: { stored: { path: '/node/overview', sha256: 'cd' } },
+          columns: '/node/columns+earlier',
+        },
+      ],
+    },
   },
 };
 const names = Object.keys(ORDERS) as PortableTaskName[];

@@ -105,7 +105,7 @@ describe('GET /jobs/{job_id}', () => {
     await untilEnd(app, 'backtest:big');
     expect(await engine.find('backtest:big')).toMatchObject({
       status: { result: null },
-      artifact: { name: expect.stringMatching(/\.art$/) },
+      stored: { artifact: { name: expect.stringMatching(/\.art$/) } },
     });
     for (const init of [{}, { method: 'DELETE' }]) {
       const response = await ask(app, '/jobs/backtest:big', init);

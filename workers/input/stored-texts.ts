@@ -1,28 +1,32 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { Task } from '#jobs/tasks.js';
 import type { HashedFile } from '#jobs/tasks/files.js';
-import { upgradedResult } from '#views/run-json.js';
-import { answerBytes } from '../output/hand-over.js';
-
-/** The result of a backtest that an earlier version stored, with the members of today. */
-export const upgradeResult: Task<'upgrade-result'> = async (file) =>
-  answerBytes(JSON.stringify(upgradedResult(readJson(file))));
 
 /**
  * The value of a stored text.
  * @throws Refusal DOCUMENT_UNREADABLE when it is gone or has another content than was written
  */
-export function readJson({ path, sha256 }: HashedFile): unknown {
-  let bytes: Uint8Array;
+export function readJson(file: HashedFile): unknown {
+  return JSON.parse(new TextDecoder().decode(readStored(file)));
+}
+
+/** The stored plan of a run. @throws Refusal DOCUMENT_UNREADABLE */
+export function planIn(file: HashedFile): BacktestPlan {
+  return readJson(file) as BacktestPlan; // Its hash is that of what the job wrote.
+}
+
+/** The bytes of a stored text. @throws Refusal DOCUMENT_UNREADABLE */
+export function readStored({ path, sha256 }: HashedFile): Uint8Array<ArrayBuffer> {
+  let bytes: Uint8Array<ArrayBuffer>;
   try {
     bytes = readFileSync(path);
   } catch (cause) {
     throw unreadable(cause);
   }
   if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw unreadable();
-  return JSON.parse(new TextDecoder().decode(bytes));
+  return bytes;
 }
 
 function unreadable(cause?: unknown): Refusal {

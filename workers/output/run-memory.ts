@@ -2,7 +2,6 @@ import type { ByteRange, Memory } from '#domain/backtest/run-file/placed.js';
 import { keptMemory } from '#base/memory/kept-memory.js';
 import { pageMemory } from '#base/memory/page-memory.js';
 import { emptyMemory, trimMemory } from '#kernels/memory/paged-memory.js';
-import type { TextRoom } from '#views/json-writer.js';
 
 /** Most bytes that a thread keeps for its next run: 500 names over 20 years take 57 MB. Of more it keeps the place alone. */
 const KEPT_BYTES_MAX = 64 * 2 ** 20;
@@ -51,46 +50,4 @@ function clear(memory: SharedArrayBuffer, { from, to }: ByteRange): void {
   const words = memory.byteLength >> 3;
   new Float64Array(memory, 0, words).fill(0, 0, from >> 3).fill(0, to >> 3);
   new Uint8Array(memory, words << 3).fill(0);
-}
-
-/** Most bytes of texts that a thread keeps room for: those of 500 names over 20 years, quarterly, take 4 MB. */
-const KEPT_TEXT_BYTES_MAX = 16 * 2 ** 20;
-
-/** Memory for the texts of one run after the other. */
-export interface TextMemory {
-  /** Holds whatever a run before left there. */
-  readonly take: TextRoom;
-  /** Nothing reads any more what was taken. */
-  giveBack(): void;
-}
-
-/**
- * New memory for each text counts towards what the collector marks the whole heap for, though nothing is left of it: one
- * block is there for all texts of a run, once a run has shown how large.
- */
-export function createTextMemory(keptBytesMax = KEPT_TEXT_BYTES_MAX): TextMemory {
-  let block = new Uint8Array(0);
-  let used = 0;
-  let asked = 0;
-  /** Beside the block. */
-  let others: Uint8Array[] = [];
-  return {
-    take(bytes) {
-      asked += bytes;
-      if (used + bytes > block.length) {
-        const other = new Uint8Array(bytes);
-        others.push(other);
-        return other;
-      }
-      used += bytes;
-      return block.subarray(used - bytes, used);
-    },
-    giveBack() {
-      if (asked > block.length && asked <= keptBytesMax) block = new Uint8Array(asked);
-      for (const { buffer } of others) emptyMemory(buffer); // else it is there until the next collection
-      others = [];
-      used = 0;
-      asked = 0;
-    },
-  };
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { marketOn } from '#domain/books/market-on.js';
@@ -10,6 +9,7 @@ import type { Missing } from '#views/report/missing.js';
 import { createRunFigures, type RiskFound, type RunFigures } from '#views/report/figures.js';
 import { renderReport } from '#views/report/render-report.js';
 import { openFonts, type FontShelf } from '#views/report/text/fonts.js';
+import { overviewOf } from '../runs/run-text.js';
 import { measureRisk, readHeld } from '../views/held-risk.js';
 import { onEngine } from '../input/numerics.js';
 import { openedCalendars } from '../input/opened-calendars.js';
@@ -95,7 +95,7 @@ function withRuns<T>(
   return withRunFile(first.columns, (columns) => {
     const figures = createRunFigures({
       columns,
-      overview: readOverview(first.overview),
+      overview: overviewOf(columns, first.overview),
       risk: risks.get(first.indexId) ?? NOT_ASKED,
       terms: first.terms,
       ...(market === undefined ? {} : { market }),
@@ -103,12 +103,4 @@ function withRuns<T>(
     });
     return withRuns(rest, { risks, markets, opened: new Map([...opened, [first.indexId, figures]]) }, use);
   });
-}
-
-function readOverview(path: string): Uint8Array {
-  try {
-    return readFileSync(path);
-  } catch (cause) {
-    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is not there.', null, { cause });
-  }
 }

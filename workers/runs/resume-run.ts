@@ -3,7 +3,6 @@ import { planThrough } from '#domain/backtest/plan-through.js';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
-import { crc32 } from 'node:zlib';
 import { CHECKPOINT_FORMAT, type RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { isFull, ownDates } from '#domain/backtest/extend/extend-columns.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
@@ -21,19 +20,12 @@ import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { prefixDiffers, prefixOf, reachesBack, settledDay, type MarketPrefix } from '#market/content/prefix.js';
-import {
-  SNAPSHOT_CELLS_MAX,
-  cellsOf,
-  type ResultSnapshots,
-  type SnapshotsPlace,
-  type WrittenResult,
-} from '#views/run-json.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { hasContent } from '../run-files/checked-files.js';
 import { openedMarket, openedSince } from '../input/open-markets.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 import { openedModels } from '../input/opened-models.js';
-import { readBytes, withRunFile } from '../run-files/run-file.js';
+import { withRunFile } from '../run-files/run-file.js';
 
 /** Stored state beside the columns of a run, from which it can be extended. */
 export interface CheckpointFile {
@@ -43,20 +35,6 @@ export interface CheckpointFile {
   /** What the market had up to the last date of the run. */
   readonly prefix: MarketPrefix;
   readonly checkpoint: RunCheckpoint;
-  /** Position in the result of the snapshots that are not stored separately. */
-  readonly snapshots: SnapshotsBehind;
-}
-
-/** Where a result has snapshots that are not stored by themselves, and the CRC-32 of their text. */
-export interface SnapshotsBehind extends SnapshotsPlace {
-  /** Bytes of those stored by themselves. */
-  readonly before: number;
-  readonly checksum: number;
-}
-
-/** Position of the snapshots in a result, for the next extension. */
-export function snapshotsBehind({ bytes, snapshots }: WrittenResult, before: number): SnapshotsBehind {
-  return { ...snapshots, before, checksum: crc32(bytes.subarray(snapshots.from, snapshots.to)) };
 }
 
 /**
@@ -76,36 +54,26 @@ export interface StateInput {
   readonly handle: MarketHandle;
   readonly market: MarketData;
   readonly checkpoint: RunCheckpoint;
-  readonly snapshots: SnapshotsBehind;
 }
 
 /**
  * The state of a run as bytes; null on a market whose content has no hashes of its parts. Equal states may have unequal
  * bytes: a whole number is written as the engine happens to hold it.
  */
-export function checkpointBytes({
-  plan,
-  engineVersion,
-  handle,
-  market,
-  checkpoint,
-  snapshots,
-}: StateInput): Uint8Array | null {
+export function checkpointBytes({ plan, engineVersion, handle, market, checkpoint }: StateInput): Uint8Array | null {
   if (handle.digests === undefined) return null;
   const state: CheckpointFile = {
     format: CHECKPOINT_FORMAT,
     identity: identityOf(plan, engineVersion, checkpoint),
     prefix: prefixOf(market, handle.digests, checkpoint.day),
     checkpoint,
-    snapshots,
   };
   return serialize(state);
 }
 
 export interface ResumedRun extends ExtendedRun {
-  readonly snapshots: ResultSnapshots;
-  /** Its checkpoint, once its result is written. */
-  checkpointOf(written: WrittenResult): Uint8Array | null;
+  /** Its checkpoint as bytes. */
+  readonly state: Uint8Array | null;
 }
 
 export interface ResumeOrder {
@@ -153,22 +121,8 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
         actionsOf: (columns) => actionsOf(handle, columns),
         contentHash: handle.contentHash,
       });
-      const { cells } = state.snapshots;
-      if (cells + cellsOf(extended.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotResume('file_rewritten');
-      return {
-        ...extended,
-        snapshots: {
-          ...state.snapshots,
-          behind: textBehind(run, state.snapshots),
-          added: extended.rebalances,
-          identifiers: extended.market,
-        },
-        checkpointOf(written) {
-          const snapshots = snapshotsBehind(written, state.snapshots.before);
-          const { checkpoint: next } = extended;
-          return checkpointBytes({ plan, engineVersion, handle, market, checkpoint: next, snapshots });
-        },
-      };
+      const { checkpoint: next } = extended;
+      return { ...extended, state: checkpointBytes({ plan, engineVersion, handle, market, checkpoint: next }) };
     }),
   );
 }
@@ -193,17 +147,6 @@ function lookedBack(handle: MarketHandle, market: MarketData, day: number): Mark
   const found = { ...market, actions: actionsSince(handle, day), settledTo: day };
   since.set(market, found);
   return found;
-}
-
-/**
- * Text of the snapshots that a stored result has behind those stored by themselves.
- * @throws CannotResume when it is not what was written
- */
-function textBehind({ result }: ResumableRun, { from, to, checksum }: SnapshotsBehind): Uint8Array {
-  const text = new Uint8Array(to - from);
-  if (text.length > 0) readBytes(result, from, text);
-  if (crc32(text) !== checksum) throw new CannotResume('no_checkpoint');
-  return text;
 }
 
 /** If a stored file is unreadable, a full run follows. */

@@ -1,3 +1,4 @@
+import { summaryOf } from '#domain/backtest/run-summary.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunViewName } from '#jobs/tasks/views.js';
 import { actionsCsv } from '#views/actions/actions-view.js';
@@ -10,10 +11,12 @@ import { exposuresBytes, writeExposures } from '#views/exposures/exposures-json.
 import { indexLevels, writeLevels } from '#views/levels-view.js';
 import { limitsFile } from '#views/limits/limits-file.js';
 import { metricsView, performanceView } from '#views/performance-view.js';
+import { overviewBytes, writeOverview } from '#views/run-json.js';
 import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
 import { scenariosFile } from '#views/scenarios/scenarios-file.js';
 import { summaryView } from '#views/summary-view.js';
 import { withRunFile } from '../run-files/run-file.js';
+import { planIn } from '../input/stored-texts.js';
 import { showActions, showProForma } from './actions.js';
 import { showComparison } from './comparison.js';
 import { showDividendPoints } from './dividend-points.js';
@@ -37,6 +40,12 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   attribution: { show: (asked) => ofRun(asked, (run) => attributionView(run, windowOf(asked))) },
   asset: { show: (asked) => ofRun(asked, (run) => assetView(run, asked.identifier)) },
   summary: { show: (asked) => ofRun(asked, summaryView) },
+  overview: {
+    show(asked) {
+      const run = withRunFile(asked.columns, (columns) => summaryOf(columns, planIn(asked.plan)));
+      return { bytes: overviewBytes(run), write: (json) => writeOverview(json, run) };
+    },
+  },
   metrics: { show: (asked) => ofRun(asked, metricsView) },
   closes: { show: (asked) => ofRun(asked, closesView) },
   performance: {

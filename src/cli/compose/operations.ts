@@ -17,9 +17,8 @@ import type { AuditNotes } from '#services/history/audit-notes.js';
 import { createWatchlists } from '#services/datasets/watchlists.js';
 import { createChangelog } from '#services/operations/changelog.js';
 import { createHealth, type HealthService } from '#services/operations/health.js';
-import { createJobsService } from '#services/operations/jobs.js';
+import { createJobsService, type JobsServiceDependencies, type ResultSource } from '#services/operations/jobs.js';
 import type { RiskModels } from '#services/risk/risk-models.js';
-import { resultUpgrade } from '#services/runs/result-upgrade.js';
 import { documentationSources } from '../documentation-files.js';
 import { buildInfo, PACKAGE_ROOT } from '../version.js';
 import type { Settings } from '../settings.js';
@@ -62,17 +61,22 @@ function unlessRefused(thrown: unknown): void {
   if (!(thrown instanceof Refusal)) throw thrown;
 }
 
+/** Results of risk jobs, which keep their model. */
+export const riskResults = ({ result }: Pick<RiskModels, 'result'>): ResultSource => ({
+  written: async (value) => ({ length: null, open: () => result(value) }),
+});
+
 export interface OperationsInput {
   /** Aborted when the service stops. */
   readonly stopping: AbortSignal;
   readonly startedAt: Date;
   readonly onCancelled: AuditNotes['cancelled'];
-  /** Who writes out the results of risk jobs. */
-  readonly riskModels: RiskModels;
+  /** Results that are written when they are read; by kind. */
+  readonly results: JobsServiceDependencies['results'];
 }
 
 /** Health, metrics, jobs, the changelog and the documentation. */
-export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModels, onCancelled }: OperationsInput) {
+export function composeOperations(rooms: Rooms, { stopping, startedAt, results, onCancelled }: OperationsInput) {
   const { version, jobs, datasets, checks, metrics, artifacts } = rooms;
   const health = createHealth({
     version,
@@ -94,8 +98,7 @@ export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModel
     artifacts,
     onCancelled,
     stopping,
-    results: { risk: riskModels.result },
-    upgrades: { backtest: resultUpgrade({ artifacts, jobs }) },
+    results,
   });
   const changelog = createChangelog({ text: readFileSync(new URL('CHANGELOG.md', PACKAGE_ROOT), 'utf8'), version });
   return {

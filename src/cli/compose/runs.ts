@@ -15,6 +15,8 @@ import { createBacktestBatches } from '#services/runs/backtest-batches.js';
 import { createBacktestJob } from '#services/runs/backtest-job.js';
 import { createExports } from '#services/runs/exports.js';
 import { createReplayJob, createReplays } from '#services/runs/replays.js';
+import { backtestResults } from '#services/runs/job-results.js';
+import { createRunTexts } from '#services/runs/run-texts.js';
 import { createRunViews } from '#services/runs/run-views.js';
 import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
 import { createRunDifferenceJob, createRunDifferences } from '#services/runs/run-differences.js';
@@ -38,7 +40,8 @@ export function composeRuns(rooms: RoomsOfJobs, { calendarViews }: { readonly ca
   const sweep = createSweepJob({ ...ofJobs, workers: settings.workers });
   const simulate = createSimulationJob(ofJobs);
 
-  const analytics = createAnalytics({ ...rooms, kind: backtest, maker, engineVersion });
+  const texts = createRunTexts(rooms);
+  const analytics = createAnalytics({ ...rooms, kind: backtest, maker, texts, engineVersion });
   const { estimatedBytes } = analytics;
   const runViews = createRunViews({ ...rooms, maker, nextRebalance, comingRebalance });
   const replays = createReplays({ ...rooms, kind: replay, engineVersion, estimatedBytes });
@@ -58,6 +61,7 @@ export function composeRuns(rooms: RoomsOfJobs, { calendarViews }: { readonly ca
 
   return {
     maker,
+    backtestResults: backtestResults(rooms.documents, texts),
     kinds: { backtest, replay, diff, sweep, simulate },
     handlers: {
       ...analyticsHandlers(analytics, createBacktestBatches(analytics)),

@@ -445,7 +445,7 @@ export interface BacktestJobStatus {
   readonly trace_id: string | null;
   /** Addresses that are sent word of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded. */
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
   readonly result: BacktestRunResult | null;
 }
 
@@ -3180,7 +3180,7 @@ export interface GenerateJobStatus {
   readonly trace_id: string | null;
   /** Addresses that are sent word of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded. */
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
   readonly result: DataStore | null;
 }
 
@@ -4577,7 +4577,7 @@ export interface LoadJobStatus {
   readonly trace_id: string | null;
   /** Addresses that are sent word of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded. */
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
   readonly result: DataStore | null;
 }
 
@@ -5238,7 +5238,7 @@ export interface OptimisationJobStatus {
   readonly trace_id: string | null;
   /** Addresses that are sent word of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded. */
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
   readonly result: OptimisationRunResult | null;
 }
 
@@ -6520,7 +6520,7 @@ export interface RefreshJobStatus {
   readonly trace_id: string | null;
   /** Addresses that are sent word of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded. */
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
   readonly result: RefreshResult | null;
 }
 
@@ -6750,7 +6750,7 @@ export interface RenderJobStatus {
   readonly trace_id: string | null;
   /** Addresses that are sent word of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded. */
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
   readonly result: RenderResult | null;
 }
 
@@ -6829,7 +6829,7 @@ export interface ReplayJobStatus {
   readonly trace_id: string | null;
   /** Addresses that are sent word of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded. */
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
   readonly result: ReplayView | null;
 }
 
@@ -7268,7 +7268,7 @@ export interface RiskModelJobStatus {
   readonly trace_id: string | null;
   /** Addresses that are sent word of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded. */
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
   readonly result: RiskModelView | null;
 }
 
@@ -7419,7 +7419,7 @@ export interface RiskValidationJobStatus {
   readonly trace_id: string | null;
   /** Addresses that are sent word of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded. */
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
   readonly result: RiskValidationView | null;
 }
 
@@ -7755,7 +7755,7 @@ export interface RunsDifferenceJobStatus {
   readonly trace_id: string | null;
   /** Addresses that are sent word of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded. */
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
   readonly result: RunsDifference | null;
 }
 
@@ -8054,7 +8054,7 @@ export interface SimulationJobStatus {
   readonly trace_id: string | null;
   /** Addresses that are sent word of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded. */
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
   readonly result: SimulationView | null;
 }
 
@@ -8471,7 +8471,7 @@ export interface SweepJobStatus {
   readonly trace_id: string | null;
   /** Addresses that are sent word of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded. */
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
   readonly result: SweepView | null;
 }
 
@@ -8660,7 +8660,7 @@ export interface SyncJobStatus {
   readonly trace_id: string | null;
   /** Addresses that are sent word of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded. */
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
   readonly result: RefreshResult | null;
 }
 

@@ -3,10 +3,10 @@ import { dayFrom, formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
 import { firstAtLeast } from '../numbers/search.js';
-import type { BacktestRequest } from '../documents/backtest-plan.js';
+import type { ResolvedRequest } from '../documents/backtest-plan.js';
 
 interface ServedWindow {
-  readonly request: Pick<BacktestRequest, 'start' | 'end'>;
+  readonly request: Pick<ResolvedRequest, 'start' | 'end'>;
   readonly document: Pick<IndexDocument, 'base_date'>;
   readonly calendar: Calendar;
   /** First and last session of the run. */

@@ -3,7 +3,6 @@ import { assumptionFindings } from '../checks/assumptions.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
 import { lastAtMost } from '../numbers/search.js';
-import { annualReturns, drawdownOf, returnsOf } from '../analytics/series.js';
 import { cutWindow } from './cut-window.js';
 import { runBenchmark } from '../books/benchmark.js';
 import type { Composer } from '../books/compositions.js';
@@ -68,9 +67,6 @@ export function runBacktest(input: RunInput): Run {
     staleFills,
     reached: composer.composed(),
     trades: tradesOf(portfolio),
-    returns: returnsOf(level),
-    drawdown: drawdownOf(level),
-    annualReturns: annualReturns(days, level),
     metrics: computed.metrics,
     totalCosts: computed.totalCosts,
     rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,

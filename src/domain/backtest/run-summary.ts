@@ -1,29 +1,26 @@
-import { sharedMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative.js';
+import { relativeMetrics, sharedMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative.js';
 import { trackingForecast, type TrackingForecast } from '../analytics/tracking-forecast.js';
-import { gapsOf, pricingOf, type RecordedGaps, type RecordedPricing } from './record/rows.js';
+import type { RecordedGaps, RecordedPricing } from './record/rows.js';
+import { assertFinite } from './record/pack.js';
 import type { Run } from './run.js';
-import { storedRebalance, type StoredRebalance } from './run-file/header.js';
+import type { StoredRebalance } from './run-file/header.js';
+import type { RunColumns } from './run-file/read.js';
+import { latestWeights, recordParts } from './run-file/record.js';
+import { annualReturns, drawdownOf, rebase, returnsOf } from '../analytics/series.js';
+import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { BenchmarkRun } from '../books/benchmark.js';
 import type { ReturnVariant } from '../market/market-data.js';
-import { variantOn } from '../market/price-basis.js';
-import { formatDay, type Day } from '../time/days.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
 import { Refusal } from '../refusals/refusal.js';
 
-/** What result and overview have of a run beside its compositions, made whole or extended. */
+/** Figures and series of a run that its result and overview show. */
 export interface RunSummary extends Pick<
   Run,
-  | 'plan'
-  | 'days'
-  | 'level'
-  | 'indexLevel'
-  | 'returns'
-  | 'drawdown'
-  | 'annualReturns'
-  | 'metrics'
-  | 'totalCosts'
-  | 'findings'
-  | 'rebalancesWithin'
+  'plan' | 'days' | 'level' | 'indexLevel' | 'metrics' | 'totalCosts' | 'findings' | 'rebalancesWithin'
 > {
+  readonly returns: Float64Array;
+  readonly drawdown: Float64Array;
+  readonly annualReturns: readonly (readonly [year: number, value: number])[];
   /** Return of its index, as the prices of the market have it. */
   readonly variant: ReturnVariant;
   readonly benchmark: Pick<BenchmarkRun, 'reference' | 'variant' | 'relative'> | null;
@@ -41,7 +38,7 @@ export interface RunSummary extends Pick<
   readonly lastRebalance: { readonly date: Day; readonly weights: Float64Array };
 }
 
-/** A run beside the parent of its index. */
+/** A run and the parent of its index. */
 export interface ParentRun {
   readonly indexId: string;
   readonly relative: RelativeMetrics;
@@ -65,55 +62,57 @@ export function besideParent({ plan, days, level, rebalances }: RunBeside, paren
   return relative && { indexId, relative, forecast: trackingForecast(own, parent, forecasts) };
 }
 
-export function summaryOf(run: Run): RunSummary {
-  const {
-    plan,
-    days,
-    level,
-    indexLevel,
-    returns,
-    drawdown,
-    annualReturns,
-    metrics,
-    totalCosts,
-    findings,
-    rebalancesWithin,
-    benchmark,
-    parent,
-    rebalances,
-    portfolio,
-  } = run;
+/** The summary of a stored run. @param plan that it was made from @throws Refusal DOCUMENT_UNREADABLE */
+export function summaryOf(columns: RunColumns, plan: BacktestPlan): RunSummary {
+  const { header } = columns;
+  const parts = recordParts(columns);
+  const days = columns.i32('days');
+  const level = columns.f64('level');
+  const own = { days, values: level };
+  const benchmark = parts.levels('benchmark');
+  const parent = parts.levels('parent');
+  const last = header.rebalances.at(-1)!;
   return {
     plan,
     days,
     level,
-    indexLevel,
-    returns,
-    drawdown,
-    annualReturns,
-    metrics,
-    totalCosts,
-    findings,
-    rebalancesWithin,
-    benchmark,
-    parent:
-      parent &&
-      besideParent(
-        {
-          plan,
-          days,
-          level,
-          rebalances: rebalances.map((one) => storedRebalance(one, { sm: portfolio.sm, shift: -portfolio.from })),
-        },
-        { days: parent.days, values: parent.book.value },
-      ),
-    variant: variantOn(portfolio.sm.market, run.index.compositions.treatment.dividends),
-    identifiers: portfolio.sm.identifiers,
-    gaps: gapsOf(run),
-    pricing: pricingOf(run),
-    rebalancesTotal: rebalances.length,
-    lastRebalance: rebalances.at(-1)!,
+    indexLevel: rebase(columns.f64('indexLevel').subarray(columns.i32('indexDays').indexOf(days[0]!)), 100),
+    returns: returnsOf(level),
+    drawdown: drawdownOf(level),
+    annualReturns: annualReturns(days, level),
+    metrics: parts.metrics(),
+    findings: parts.findings(),
+    totalCosts: columns.f64('costs').reduce((sum, cost) => sum + cost, 0),
+    rebalancesWithin: header.rebalances.filter(({ at }) => at >= 0).length,
+    benchmark: benchmark && {
+      relative: relativeMetrics(own, benchmark),
+      reference: plan.request.benchmark!,
+      variant: header.benchmark!.variant!,
+    },
+    parent: parent && besideParent({ plan, days, level, rebalances: header.rebalances }, parent),
+    variant: header.variant,
+    identifiers: parts.identifiers,
+    gaps: parts.gaps(),
+    pricing: parts.pricing(),
+    rebalancesTotal: header.rebalances.length,
+    lastRebalance: { date: dayFrom(last.date), weights: latestWeights(columns) },
   };
+}
+
+/** Figures of a run that are checked before it is stored. */
+interface Measured extends Pick<RunSummary, 'days' | 'level' | 'indexLevel' | 'metrics'> {
+  readonly relative: RelativeMetrics | null;
+}
+
+/**
+ * Looks for figures that a result could not show.
+ * @throws Refusal NUMERIC_FAILURE after a total loss inside the run, and when a figure is not finite
+ */
+export function assertMeasured({ metrics, relative, ...series }: Measured): void {
+  assertReturns(series);
+  const figures = [...Object.values(metrics), ...Object.values(relative ?? {})];
+  for (const figure of figures) if (typeof figure === 'number') assertFinite(Float64Array.of(figure));
+  for (const values of [series.level, series.indexLevel]) assertFinite(values);
 }
 
 /**

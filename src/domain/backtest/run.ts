@@ -28,9 +28,6 @@ export interface Run {
   readonly level: Float64Array;
   /** Tracked index rebased to 100, [T]. */
   readonly indexLevel: Float64Array;
-  readonly returns: Float64Array;
-  readonly drawdown: Float64Array;
-  readonly annualReturns: readonly (readonly [year: number, value: number])[];
   readonly metrics: BacktestMetrics;
   readonly totalCosts: number;
   readonly portfolio: Book;

@@ -9,7 +9,7 @@ import { relativeMetrics, type DatedSeries, type RelativeMetrics } from '../anal
 import type { Book } from './book.js';
 import type { Composer, Compositions } from './compositions.js';
 import { bookDays, indexBook, indexTerms } from './index-run.js';
-import type { BacktestRequest } from '../documents/backtest-plan.js';
+import type { ResolvedRequest } from '../documents/backtest-plan.js';
 import { lastAtMost } from '../numbers/search.js';
 import type { Day } from '../time/days.js';
 import { currencyOf, notAboveZero, rateMissing } from './series-benchmark.js';
@@ -17,7 +17,7 @@ import { coverageOf, type CalendarCoverage } from './window.js';
 
 /** An external benchmark over a run. */
 export interface BenchmarkRun {
-  readonly reference: NonNullable<BacktestRequest['benchmark']>;
+  readonly reference: NonNullable<ResolvedRequest['benchmark']>;
   readonly variant: MeasuredVariant;
   readonly relative: RelativeMetrics;
   /** The whole level series: index points for an index, 100 on its first date for an identifier. */
@@ -42,7 +42,7 @@ export interface SeriesEnd {
 
 export interface BenchmarkInput {
   readonly composer: Composer;
-  readonly reference: NonNullable<BacktestRequest['benchmark']>;
+  readonly reference: NonNullable<ResolvedRequest['benchmark']>;
   /** The tracked index. */
   readonly compositions: Compositions;
   /** Level of the portfolio on the dates of the run. */
@@ -92,7 +92,7 @@ interface SeriesSpan {
 /** A bare level series over a span, rebased to 100 on its first date. @throws Refusal BENCHMARK_NOT_FOUND */
 export function bareSeries(
   index: Pick<Compositions, 'sm' | 'treatment' | 'document'>,
-  reference: NonNullable<BacktestRequest['benchmark']>,
+  reference: NonNullable<ResolvedRequest['benchmark']>,
   { from, to, begin }: SeriesSpan,
 ) {
   const { sm, treatment } = index;

@@ -3,7 +3,7 @@ import { dayFrom, formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { Refusal } from '../refusals/refusal.js';
 import { firstAtLeast, lastAtMost } from '../numbers/search.js';
-import type { BacktestRequest } from '../documents/backtest-plan.js';
+import type { ResolvedRequest } from '../documents/backtest-plan.js';
 
 /** The range a backtest was asked for, and what calendar and store leave of it. */
 export interface RequestedRange {
@@ -29,7 +29,7 @@ export interface RangeInput {
   readonly calendar: Calendar;
   /** Days of the store with any bar, ascending. */
   readonly dates: Int32Array;
-  readonly request: Pick<BacktestRequest, 'start' | 'end'>;
+  readonly request: Pick<ResolvedRequest, 'start' | 'end'>;
 }
 
 /**

@@ -16,7 +16,7 @@ export interface BacktestPlan {
   readonly documents: Readonly<Record<string, IndexDocument>>;
   /** Stored risk models that the documents use; absent where none does. */
   readonly models?: PlannedModels;
-  readonly request: BacktestRequest;
+  readonly request: ResolvedRequest;
   /** On which terms a strategy follows the index; absent for a portfolio that simply holds it. */
   readonly strategy?: StrategyTerms;
 }
@@ -25,7 +25,7 @@ export interface BacktestPlan {
  * The body of `POST /analytics/{index_id}/backtest`, with what was not given filled in from the strategy or the
  * defaults.
  */
-export type BacktestRequest = Readonly<BacktestFields>;
+export type ResolvedRequest = Readonly<BacktestFields>;
 
 /** How a strategy trades, beside what every backtest is given. */
 export type StrategyTerms = Readonly<Pick<StrategyDocument, 'rebalance' | 'drift_tolerance' | 'exposure'>> & {

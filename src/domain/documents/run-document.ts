@@ -49,11 +49,12 @@ export const RunDocument = z.strictObject({
    */
   asked: z.unknown().optional(),
   artifacts: z.strictObject({
-    /** Without an inset in runs from before snapshots were kept by themselves. */
-    result: z.strictObject({ ...file, inset: z.strictObject({ ...file, at: z.int().min(0) }).optional() }),
+    /** The result as JSON with snapshots that belong into it, of runs up to version 0.3.0. */
+    result: z.strictObject({ ...file, inset: z.strictObject({ ...file, at: z.int().min(0) }).optional() }).optional(),
     /** The record as JSON, of runs whose columns do not have it. */
     record: Artifact.optional(),
-    overview: Artifact,
+    /** The overview as JSON, of the same runs. */
+    overview: Artifact.optional(),
     columns: Artifact,
     /** Earlier files with segments of the columns, of an extended run. */
     begun: z.array(Artifact).optional(),

@@ -1,4 +1,4 @@
-import type { BacktestRequest, StrategyTerms } from '../documents/backtest-plan.js';
+import type { ResolvedRequest, StrategyTerms } from '../documents/backtest-plan.js';
 import { watchlistsIn, type IndexDocument } from '../documents/index-document.js';
 import { smallValue, type Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
@@ -13,7 +13,7 @@ export type Patch = Readonly<Record<string, unknown>>;
 export interface Variant {
   readonly patch: Patch;
   readonly document: IndexDocument;
-  readonly request: BacktestRequest;
+  readonly request: ResolvedRequest;
   readonly strategy: StrategyTerms | null;
 }
 

@@ -18,8 +18,11 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
       const { if_stale: isIfStale, as_known_on: asKnownOn, ...said } = body();
       const request = isIfStale ? await analytics.onStoredTerms(params.index_id, said) : said;
       const asked = { request, asKnownOn };
-      const current = isIfStale ? await analytics.currentResult(params.index_id, asked) : undefined;
-      if (current) return { status: 200, stream: await current.open(), length: current.length };
+      const current = isIfStale ? await analytics.currentRun(params.index_id, asked) : undefined;
+      if (current) {
+        const { open, length } = await analytics.resultOf(current);
+        return { status: 200, stream: await open(), length };
+      }
       const status = await analytics.start(params.index_id, asked, origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
@@ -42,10 +45,7 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
       await analytics.remove(params.index_id, precondition(), authorship());
       return {};
     },
-    async getOverview(request) {
-      const overview = await analytics.overview(askedRun(request));
-      return 'bytes' in overview ? overview : storedReply(overview);
-    },
+    getOverview: (request) => analytics.overview(askedRun(request), request.signal),
   };
 }
 

@@ -20,7 +20,15 @@ import {
   type JobIdentity,
   type JobRecord,
 } from '../job-record.js';
-import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
+import {
+  advance,
+  isTerminal,
+  newLife,
+  storedResult,
+  type Impossible,
+  type Life,
+  type LifeEvent,
+} from '../life-cycle.js';
 import type { FoundJob, JobListing, JobLog, JobQuery, JobQueue, LaneLoad, NewJob } from '../queue.js';
 import type { JobState } from '../status.js';
 import { createJobHistory } from './job-history.js';
@@ -255,7 +263,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
       refresh(entry);
       return {
         status: toStatus(entry.identity, entry.life, await submittedIn(store, jobId)),
-        artifact: null,
+        stored: null,
         revision,
       };
     }
@@ -263,8 +271,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     if (stored === undefined) return undefined;
     const record = 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);
     if (record === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
-    const artifact = record.result !== null && 'artifact' in record.result ? record.result.artifact : null;
-    return { status: toStatus(record, record, record), artifact, revision };
+    return { status: toStatus(record, record, record), stored: storedResult(record), revision };
   }
 
   async function list({ limit, ...query }: JobQuery): Promise<JobListing> {

@@ -1,6 +1,7 @@
 import { causeOf } from '#store/unreadable-cause.js';
 import { newListing } from '../job-listing.js';
 import { readJobRecord, toStatus } from '../job-record.js';
+import { storedResult } from '../life-cycle.js';
 import type { FoundJob, JobListing, JobQuery, JobReader } from '../queue.js';
 import { requireRecord, withBeat } from './job-documents.js';
 import type { JobRows } from './job-rows.js';
@@ -46,6 +47,5 @@ export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
 function foundJob({ found, beat, revision }: SeenRevision, jobId: string): FoundJob | undefined {
   const record = requireRecord(found, jobId);
   if (record === undefined) return undefined;
-  const artifact = record.result !== null && 'artifact' in record.result ? record.result.artifact : null;
-  return { status: toStatus(record, withBeat(record, beat), record), artifact, revision };
+  return { status: toStatus(record, withBeat(record, beat), record), stored: storedResult(record), revision };
 }

@@ -6,6 +6,7 @@ import type { RunTerms } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { TaskOutputs } from './files.js';
+import type { OverviewFile } from './runs.js';
 
 /** The files of a run, opened by the process: they stay readable when they are removed meanwhile. */
 export interface OpenRunFiles {
@@ -46,7 +47,7 @@ export interface ExportPart {
 
 export interface RenderInput {
   readonly template: ReportTemplateDocument;
-  /** The runs that its blocks are bound to; `overview` and `columns` are paths of files. */
+  /** The runs that its blocks are bound to. */
   readonly runs: readonly RenderedRun[];
   /** Wall-clock time of the rendering, ISO-8601 UTC with offset. */
   readonly renderedAt: string;
@@ -59,7 +60,8 @@ export interface RenderInput {
 
 export interface RenderedRun {
   readonly indexId: string;
-  readonly overview: string;
+  readonly overview: OverviewFile;
+  /** Path of the columns. */
   readonly columns: string;
   readonly terms: RunTerms;
   readonly stale: StaleState | null;

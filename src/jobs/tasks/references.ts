@@ -79,18 +79,15 @@ export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | '
 export interface StoredRunReferences {
   readonly columns: ArtifactReference;
   readonly checkpoint: HashedReference;
-  readonly result: ArtifactReference;
   readonly checked: readonly HashedReference[];
   readonly fileNames: readonly string[];
 }
 
-export type ReplayOrder = OnMarket<Omit<ReplayInput, 'paths' | 'models' | 'known'>> &
+export type ReplayOrder = OnMarket<Omit<ReplayInput, 'columns' | 'models' | 'known'>> &
   WithModels &
   WithKnown & {
-    /** Files of the stored run. */
-    readonly files: Readonly<Record<'result' | 'overview' | 'columns', ArtifactReference>> & {
-      readonly snapshots: (ArtifactReference & { readonly at: number }) | null;
-    };
+    /** Columns of the stored run. */
+    readonly columns: ArtifactReference;
   };
 
 export type PlanSimulationOrder = OnMarket<OnArtifacts<PlanSimulationInput, 'columns'>>;
@@ -107,6 +104,8 @@ export type ValidateRiskModelOrder = OnMarket<Omit<ValidateRiskModelInput, 'run'
   readonly run: OnArtifacts<NonNullable<ValidateRiskModelInput['run']>, 'columns'> | null;
 };
 
-export type RenderedRunOrder = OnArtifacts<RenderedRun, 'overview' | 'columns'>;
+export type RenderedRunOrder = OnArtifacts<Omit<RenderedRun, 'overview'>, 'columns'> & {
+  readonly overview: { readonly plan: HashedReference } | { readonly stored: HashedReference };
+};
 
 export type RenderOrder = OnMarket<Omit<RenderInput, 'runs'>> & { readonly runs: readonly RenderedRunOrder[] };

@@ -11,7 +11,7 @@ import type { CheckedFiles, HashedFile, KnownFiles, TaskOutputs } from './files.
 import type { ModelFiles } from './indices.js';
 
 /** Files of a run that its task writes. */
-export const RUN_FILES = ['plan', 'result', 'snapshots', 'overview', 'columns', 'prices', 'checkpoint'] as const;
+export const RUN_FILES = ['plan', 'columns', 'prices', 'checkpoint'] as const;
 export type RunFileName = (typeof RUN_FILES)[number];
 
 export interface BacktestInput {
@@ -20,8 +20,6 @@ export interface BacktestInput {
   readonly models?: ModelFiles;
   readonly known?: KnownFiles;
   readonly engineVersion: string;
-  /** Version of the index or strategy; null where it has none. */
-  readonly indexVersion?: number | null;
   /** The stored run to extend where that gives the same, or why there is none. */
   readonly stored?: ResumableRun | FullRunReason | null;
   /** Stored files with prices of runs: one that has those of the run is not written again. */
@@ -37,8 +35,7 @@ export interface BacktestInput {
 export interface ResumableRun {
   readonly columns: string;
   readonly checkpoint: HashedFile;
-  readonly result: string;
-  /** What is copied or taken over of it, with the hashes recorded when it was written. */
+  /** Files that it continues, with the hashes recorded when they were written. */
   readonly checked: readonly HashedFile[];
   /** Names that the earlier files of its columns, and at last the newest, will have beside those of the new run. */
   readonly fileNames: readonly string[];
@@ -55,12 +52,7 @@ export interface BacktestOutput {
   readonly fullRunReason: FullRunReason | null;
   /** The plan as canonical JSON. */
   readonly plan: ArtifactRef;
-  /** BacktestRunResult as JSON, without the snapshots that are stored by themselves. */
-  readonly result: ArtifactRef;
-  readonly snapshots: InsetSnapshots;
-  /** OverviewView as JSON. */
-  readonly overview: ArtifactRef;
-  /** Columns that the views and the record are read from: see `#domain/backtest/run-file/read.js`. */
+  /** Columns that everything of the run is read from: see `#domain/backtest/run-file/read.js`. */
   readonly columns: ArtifactRef;
   /**
    * Prices that lie apart from the columns, and the file where it was written: it is not where a stored one has the hash.
@@ -81,24 +73,28 @@ export interface BacktestOutput {
   readonly storeContentHash: string;
 }
 
-/** Snapshots to insert into the result. They are megabytes, which an extended run shares with the stored one. */
-export interface InsetSnapshots {
-  /** Position in the result that they come before. */
-  readonly at: number;
-  /** Null where they are those of the stored run. */
-  readonly text: ArtifactRef | null;
+/** A text that an earlier version stored of a run, and one that belongs into it. */
+export interface StoredText extends HashedFile {
+  readonly inset?: HashedFile & {
+    /** Position in the text that it comes before. */
+    readonly at: number;
+  };
 }
 
-export interface RunRecordInput {
+/** The record or the result of a run, from its columns or as an earlier version stored it. */
+export type RunTextInput = { readonly text: 'record' | 'result' } & (RunTextSource | { readonly stored: StoredText });
+
+type RunTextSource = {
   /** Path of the columns. */
   readonly columns: string;
   /** The files they are in with the hashes recorded when they were written. */
   readonly files: readonly HashedFile[];
-  /** The record as JSON, of runs of 0.1.0, whose columns have none. */
-  readonly stored?: HashedFile;
-  /** Provenance of the run. */
-  readonly stamp: RunProvenance & { readonly runAt: string };
-}
+  /** Provenance of the run, and the version of its index or strategy. */
+  readonly stamp: RunProvenance & { readonly runAt: string; readonly indexVersion: number | null };
+} & ({ readonly text: 'record' } | { readonly text: 'result'; readonly plan: HashedFile });
+
+/** The plan that the overview of a run is written with, or the overview that an earlier version stored. */
+export type OverviewFile = { readonly plan: HashedFile } | { readonly stored: HashedFile };
 
 /** Provenance of a run: its inputs, and whether it was extended. */
 export interface RunProvenance {
@@ -118,12 +114,9 @@ export interface ReplayInput {
   readonly engineVersion: string;
   readonly definitionChanged: boolean;
   /** Provenance of the stored run. */
-  readonly stored: RunProvenance & { readonly runAt: string | null; readonly indexVersion: number | null };
-  /** Files of the stored run. */
-  readonly paths: Readonly<Record<'result' | 'overview' | 'columns', string>> & {
-    /** Snapshots to insert into the result, and their position. */
-    readonly snapshots: { readonly path: string; readonly at: number } | null;
-  };
+  readonly stored: RunProvenance & { readonly runAt: string | null };
+  /** File with the columns of the stored run. */
+  readonly columns: string;
   readonly outputs: TaskOutputs<'view'>;
 }
 

@@ -13,6 +13,7 @@ import type { FactorEstimator, FactorSource } from '#domain/risk/factor-model.js
 import type { ModelDate } from '#domain/risk/imported/model-dates.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { HashCells } from '../thread-messages.js';
+import type { HashedFile } from './files.js';
 import type { ModelFile, ModelFiles } from './indices.js';
 
 /** What each need of a view adds to its input. */
@@ -112,6 +113,13 @@ export type RunViewInput =
   | InputOf<RunViewQuestion>
   /** Views that services read themselves. */
   | { readonly view: 'summary' | 'metrics' | 'closes'; readonly columns: string; readonly format?: never }
+  | {
+      readonly view: 'overview';
+      readonly columns: string;
+      /** The plan of the run. */
+      readonly plan: HashedFile;
+      readonly format?: never;
+    }
   | CompareViewInput;
 
 export type RunViewName = RunViewInput['view'];

@@ -8,7 +8,7 @@ import { isTerminal } from '#jobs/life-cycle.js';
 import type { FoundJob, JobQuery } from '#jobs/queue.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { JobStatus } from '#jobs/status.js';
-import { lengthOf, type ArtifactRef, type ArtifactStore } from '#store/port.js';
+import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 import { retryJobs, type RetryOrder } from './retry-jobs.js';
 import { reachableJobs } from './reachable-jobs.js';
 import { followAll, followJob, type AnyJobEvent, type JobEvent } from './job-events.js';
@@ -26,6 +26,14 @@ export interface ResultBytes {
   readonly length: number | null;
   /** @throws Refusal DOCUMENT_UNREADABLE */
   open(): Promise<ReadableStream<Uint8Array>>;
+}
+
+/** How the results of a kind are written. */
+export interface ResultSource {
+  /** From the value or the reference that the job keeps; null where what it refers to was deleted. */
+  written(kept: unknown): Promise<ResultBytes | null>;
+  /** From bytes that an earlier version stored. Default: as they are. */
+  stored?(artifact: ArtifactRef): Promise<ResultBytes>;
 }
 
 export interface JobsService {
@@ -54,10 +62,8 @@ export interface JobsService {
 export interface JobsServiceDependencies {
   readonly system: JobSystem;
   readonly artifacts: ArtifactStore;
-  /** Results that are kept in a compact form, written out when they are read; by kind. */
-  readonly results?: Partial<Record<JobKindName, (value: unknown) => Promise<ReadableStream<Uint8Array>>>>;
-  /** Results that an earlier version stored as bytes, upgraded when they are read; null for one of today. By kind. */
-  readonly upgrades?: Partial<Record<JobKindName, (artifact: ArtifactRef) => Promise<ResultBytes> | null>>;
+  /** Results that are written when they are read; by kind. */
+  readonly results?: Partial<Record<JobKindName, ResultSource>> | undefined;
   /** Told of each job that a client cancels. Default: nobody. */
   readonly onCancelled?: (jobId: string, by: Authorship) => Promise<void>;
   /** Aborted when the service stops: long polls are answered then, and streams of events end. */
@@ -70,7 +76,6 @@ export function createJobsService({
   stopping,
   onCancelled = async () => {},
   results = {},
-  upgrades = {},
 }: JobsServiceDependencies): JobsService {
   const admitFollower = createFollowers();
   setMaxListeners(0, stopping); // One for each client that waits.
@@ -81,19 +86,16 @@ export function createJobsService({
     return found;
   }
 
-  async function view({ status, artifact }: FoundJob): Promise<JobView> {
-    if (artifact !== null) {
-      const resultBytes = await upgrades[status.kind]?.(artifact);
-      return {
-        status,
-        resultBytes: resultBytes ?? { length: lengthOf(artifact), open: () => artifacts.stream(artifact) },
-      };
+  async function view({ status, stored }: FoundJob): Promise<JobView> {
+    const { [status.kind]: source } = results;
+    if (stored !== null && 'artifact' in stored) {
+      const { artifact } = stored;
+      const asIs = { length: artifact.bytes, open: () => artifacts.stream(artifact) };
+      return { status, resultBytes: source?.stored === undefined ? asIs : await source.stored(artifact) };
     }
-    const write = status.status === 'succeeded' ? results[status.kind] : undefined;
-    return {
-      status,
-      resultBytes: write === undefined ? null : { length: null, open: () => write(status.result) },
-    };
+    const kept = stored === null ? status.result : stored.reference;
+    const isWritten = status.status === 'succeeded' && source !== undefined;
+    return { status, resultBytes: isWritten ? await source.written(kept) : null };
   }
 
   return {

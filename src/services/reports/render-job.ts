@@ -17,7 +17,7 @@ import { versionOf } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
-import { columnsOf, referenceTo, requireRun, type AskedRun } from '../stored/run-documents.js';
+import { columnsOf, hashedReference, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 
 export interface RenderJobDependencies {
@@ -84,7 +84,12 @@ export function createRenderJob({
   async function toRendered(run: RunDocument): Promise<RenderedRunOrder> {
     await assertUndamaged(artifacts, run);
     const state = { stale: await states.staleOf(run), isOtherDataset: await states.isOtherDataset(run) };
-    const files = { overview: referenceTo(run.artifacts.overview), columns: columnsOf(run) };
+    const { overview, plan } = run.artifacts;
+    const files = {
+      // A run without a stored overview has its plan.
+      overview: overview ? { stored: hashedReference(overview) } : { plan: hashedReference(plan!) },
+      columns: columnsOf(run),
+    };
     return { indexId: run.run_id, terms: termsOf(run, await definitionOf(run)), ...files, ...state };
   }
 

@@ -7,15 +7,10 @@ import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { RunLevels } from '#jobs/tasks/runs.js';
-import type { AnswerBytes } from '#jobs/tasks/files.js';
+import type { AnswerBytes, HashedBytes } from '#jobs/tasks/files.js';
 import type { Markets } from '#market/serving/markets.js';
-import {
-  type ArtifactRef,
-  type ArtifactStore,
-  type DocumentStore,
-  type DocumentTransaction,
-  lengthOf,
-} from '#store/port.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
@@ -26,9 +21,9 @@ import { createRunList, type RunList } from './run-list.js';
 import { assertSubject, findRun, requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { CheckedBytes, RunRecordReader, StoredBytes } from '../stored/stored-bytes.js';
-import { assertRecordNamed, createRunRecords, recordEtag } from './run-records.js';
+import { assertRecordNamed, recordEtag, type RunTexts } from './run-texts.js';
 import { onTermsOf, stateOf, type RunStates } from './run-states.js';
-import { withHead, withHeadStored } from '../stored/stamped-json.js';
+import { withHeadStored } from '../stored/stamped-json.js';
 import { assertFirstKnown } from './known-decisions.js';
 import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
@@ -43,6 +38,7 @@ export interface AnalyticsDependencies {
   readonly markets: Markets;
   readonly calendars: Calendars;
   readonly maker: ViewMaker;
+  readonly texts: RunTexts;
   readonly states: RunStates;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
   readonly engineVersion: string;
@@ -60,15 +56,17 @@ export interface Analytics {
   start(runId: string, asked: AskedBacktest, origin: Origin | null): Promise<JobStatus>;
   /** A request with the terms of the stored run where it says none. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
-  /** The result of the stored run where a run of the request would give it again. @throws Refusal as `start` does before it queues anything */
-  currentResult(runId: string, asked: AskedBacktest): Promise<StoredBytes | undefined>;
+  /** The stored run where a run of the request would give it again. @throws Refusal as `start` does before it queues anything */
+  currentRun(runId: string, asked: AskedBacktest): Promise<RunDocument | undefined>;
+  /** The result of a stored run. @throws Refusal DOCUMENT_UNREADABLE */
+  resultOf(run: RunDocument): Promise<StoredBytes>;
   list: RunList;
   /**
    * Every view begins with the state of its run. Those that need prices are refused while another store is served than that of the run.
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_MISMATCH; so do all that follow
    */
   record(name: RunName): Promise<RunRecordReader>;
-  overview(name: RunName): Promise<StoredBytes | CheckedBytes>;
+  overview(name: RunName, signal: AbortSignal): Promise<CheckedBytes>;
   /** @throws Refusal PRECONDITION_FAILED */
   remove(runId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   /** @param names ids, or ID@RUN for one run @throws Refusal NO_COMMON_DATES, BENCHMARK_NOT_FOUND */
@@ -88,20 +86,15 @@ export interface Analytics {
   levelsOf(runId: string): Promise<RunLevels>;
 }
 
-/** Overviews read and checked before they are answered: those of 25 years, as much as the answer of a larger one holds at a time. */
-const CHECKED_BYTES_MAX = 256 * 1024;
-
 export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
-  const { documents, artifacts, jobs, kind, markets, calendars, maker, states, dataVersions, engineVersion } =
+  const { documents, artifacts, jobs, kind, markets, calendars, maker, texts, states, dataVersions, engineVersion } =
     dependencies;
 
   const plans = createBacktestPlans(documents);
-  const stored = (ref: ArtifactRef): StoredBytes => ({
-    length: lengthOf(ref),
-    etag: ref.sha256,
-    open: () => artifacts.stream(ref),
+  const readHashed = async (ref: ArtifactRef): Promise<HashedBytes> => ({
+    bytes: new Uint8Array(await artifacts.read(ref)),
+    sha256: ref.sha256,
   });
-  const records = createRunRecords({ artifacts, jobs });
   const { columnsOf, headOf, held } = maker;
 
   /** The resolved request, after every check that needs no run. */
@@ -140,16 +133,17 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     },
 
     onStoredTerms: async (runId, given) => onTermsOf(await findRun(documents, runId), given),
-    async currentResult(runId, asked) {
+    resultOf: (run) => texts.read(run, 'result'),
+    async currentRun(runId, asked) {
       const { plan, dataVersion } = await runnable(runId, asked);
       const run = await findRun(documents, runId);
       // Results of earlier versions, whose store is not known, may lack what a result has today.
       if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;
       if ((await states.staleOf(run, { isOfThen: true })) !== null) return undefined; // Of the version that is asked for.
-      const { inset, ...result } = run.artifacts.result;
-      if (inset === undefined || canonicalJson(await states.planNow(run)) !== canonicalJson(plan)) return undefined;
-      if (await isAnyDamaged(artifacts, run)) return undefined; // Made again it is whole.
-      return stored({ ...result, inset });
+      const { result } = run.artifacts;
+      if ((result && !result.inset) || canonicalJson(await states.planNow(run)) !== canonicalJson(plan))
+        return undefined;
+      return (await isAnyDamaged(artifacts, run)) ? undefined : run; // Made again it is whole.
     },
 
     list: createRunList({ documents, artifacts, states }),
@@ -157,15 +151,18 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     async record(name) {
       const run = await requireRun(documents, name);
       const head = await headOf(run);
-      return { etag: head.etagOf(recordEtag(run)), read: async () => withHeadStored(head, await records.read(run)) };
+      return {
+        etag: head.etagOf(recordEtag(run)),
+        read: async () => withHeadStored(head, await texts.read(run, 'record')),
+      };
     },
-    async overview(name) {
+    async overview(name, signal) {
       const run = await requireRun(documents, name);
-      const { overview } = run.artifacts;
-      if (overview.bytes > CHECKED_BYTES_MAX) return withHeadStored(await headOf(run), stored(overview));
-      // Damage is reported before the answer starts.
-      const [head, bytes] = await Promise.all([headOf(run), artifacts.read(overview)]);
-      return { bytes: withHead(head, bytes), etag: head.etagOf(overview.sha256) };
+      const { overview, plan } = run.artifacts;
+      if (overview !== undefined) return maker.stamped(run, readHashed(overview));
+      const columns = await columnsOf(run);
+      const file = { path: await artifacts.file(plan!), sha256: plan!.sha256 }; // A run without a stored overview has it.
+      return maker.stamped(run, held({ view: 'overview', columns, plan: file }, signal));
     },
 
     async remove(runId, ifMatch, by) {

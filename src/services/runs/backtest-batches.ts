@@ -27,7 +27,7 @@ export interface BatchOrder {
 type Entry = BacktestBatch['backtests'][number];
 
 export function createBacktestBatches(
-  analytics: Pick<Analytics, 'currentResult' | 'onStoredTerms' | 'start'>,
+  analytics: Pick<Analytics, 'currentRun' | 'onStoredTerms' | 'start'>,
 ): BacktestBatches {
   async function entryOf(
     indexId: string,
@@ -36,7 +36,7 @@ export function createBacktestBatches(
   ): Promise<Entry> {
     try {
       const request = isIfStale ? await analytics.onStoredTerms(indexId, said) : said;
-      if (isIfStale && (await analytics.currentResult(indexId, { request, asKnownOn })) !== undefined)
+      if (isIfStale && (await analytics.currentRun(indexId, { request, asKnownOn })) !== undefined)
         return { index_id: indexId, outcome: 'current', job: null, error: null };
       return queued(indexId, await analytics.start(indexId, { request, asKnownOn }, origin));
     } catch (thrown) {

@@ -1,10 +1,6 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
-import type {
-  BacktestPlan,
-  BacktestRequest as ResolvedRequest,
-  StrategyTerms,
-} from '#domain/documents/backtest-plan.js';
+import type { BacktestPlan, ResolvedRequest, StrategyTerms } from '#domain/documents/backtest-plan.js';
 import { assertHeldAsOne } from '#domain/books/overlay-portfolio.js';
 import { assertSeriesBenchmark } from '#domain/books/series-benchmark.js';
 import { requestedRange } from '#domain/books/window.js';

@@ -7,7 +7,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { modelReferences } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { columnsOf, payloadOf, provenanceOf, referenceTo, requireRun, type AskedRun } from '../stored/run-documents.js';
+import { columnsOf, payloadOf, provenanceOf, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
 import { storedPlan } from '../stored/stored-plans.js';
 
@@ -40,7 +40,7 @@ export function createReplayJob({
     await assertNotDeleted(documents, runId, 'replay');
     const run = await requireRun(documents, { subject: runId, id });
     const plan = await storedPlan(artifacts, run);
-    const { result, overview, models = {} } = run.artifacts;
+    const { models = {} } = run.artifacts;
     const isAsKnown = plan.request.as_known !== undefined;
     const known = isAsKnown ? { known: await dataVersions.before((await dataVersions.at(undefined)).version) } : {};
     const { view } = await attempt.compute('replay', {
@@ -50,13 +50,8 @@ export function createReplayJob({
       ...known,
       engineVersion,
       definitionChanged: (await states.staleOf(run))?.definition ?? false,
-      stored: { ...provenanceOf(run), runAt: run.run_at, indexVersion: run.index_version ?? null },
-      files: {
-        result: referenceTo(result),
-        snapshots: result.inset ? { ...referenceTo(result.inset), at: result.inset.at } : null,
-        overview: referenceTo(overview),
-        columns: columnsOf(run),
-      },
+      stored: { ...provenanceOf(run), runAt: run.run_at },
+      columns: columnsOf(run),
       outputs: attempt.outputs(['view']),
     });
     return { result: { artifact: view }, effect: (tx) => assertNotDeleted(tx, runId, 'replay') };

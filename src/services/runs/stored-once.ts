@@ -60,9 +60,8 @@ export async function storedOnce<F extends Readonly<Record<string, ArtifactRef> 
   artifacts: Pick<ArtifactStore, 'newName' | 'destination' | 'isIntact'>,
   { own, unwritten, prices, newest, stored }: MadeFiles<F>,
 ): Promise<OnceStored<F> | undefined> {
-  const { overview, columns, checkpoint, plan, snapshots } = newest ? storedFilesOf(newest) : {};
-  const files = [overview, columns, checkpoint, plan, unwritten.includes('snapshots') ? snapshots : undefined];
-  const known = new Map(files.flatMap((ref) => (ref ? [[ref.sha256, ref]] : [])));
+  const files = Object.values(newest ? storedFilesOf(newest) : {});
+  const known = new Map(files.map((ref) => [ref.sha256, ref]));
   const same: { readonly part: string; readonly link: ArtifactLink }[] = [];
   for (const [part, { sha256 }] of Object.entries(own)) {
     const ref = known.get(sha256);
@@ -77,7 +76,7 @@ export async function storedOnce<F extends Readonly<Record<string, ArtifactRef> 
   if (prices !== null && source === undefined) return undefined;
   const beside = source && { ref: source, name: pricesFileOf(names['columns'] ?? own.columns.name) };
   if (same.length === 0 && !beside) return { files: own, prices: null };
-  const linked = await linkedOrGone(attempt, [...same.map(({ link }) => link), ...(beside ? [beside] : [])]);
+  const linked = await unlessGone(attempt.share([...same.map(({ link }) => link), ...(beside ? [beside] : [])]));
   if (linked !== undefined) {
     const twice = same.filter(({ part }) => !unwritten.includes(part)).map(({ part }) => own[part]!.name);
     await attempt.drop([...twice, ...(written ? [written.name] : [])]);
@@ -108,22 +107,16 @@ async function undamaged(
 }
 
 /** Files of a stored run that a run made again may have as well. */
-export function storedFilesOf({ artifacts }: RunDocument): Partial<Record<RunFileName, ArtifactRef>> {
-  const { overview, columns, checkpoint, plan, result } = artifacts;
-  const files = { overview, columns, checkpoint, plan, snapshots: result?.inset };
-  return Object.fromEntries(
-    Object.entries(files).flatMap(([file, ref]) =>
-      ref ? [[file, { name: ref.name, bytes: ref.bytes, sha256: ref.sha256 }]] : [],
-    ),
-  );
+export function storedFilesOf({
+  artifacts: { columns, checkpoint, plan },
+}: RunDocument): Partial<Record<RunFileName, ArtifactRef>> {
+  return { columns, ...(checkpoint ? { checkpoint } : {}), ...(plan ? { plan } : {}) };
 }
 
-async function linkedOrGone(
-  attempt: Sharing,
-  links: Parameters<Sharing['share']>[0],
-): Promise<readonly ArtifactRef[] | undefined> {
+/** Undefined where a stored file is gone. */
+export async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
   try {
-    return await attempt.share(links);
+    return await work;
   } catch (refusal) {
     if (refusal instanceof Refusal && refusal.code === 'DOCUMENT_UNREADABLE') return undefined;
     throw refusal;

@@ -35,7 +35,7 @@ const OWN_GROUPS = 'IDENTIFIER';
 
 /** Tasks whose code a thread of a lane loads; those that are left out are rarer, or take longer than their code. */
 const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
-  light: ['view-run', 'preview', 'explain', 'whatIf', 'run-levels', 'write-record'],
+  light: ['view-run', 'preview', 'explain', 'whatIf', 'run-levels', 'write-run-text'],
   heavy: ['backtest', 'hash-files'],
 };
 

@@ -36,7 +36,7 @@ export async function undamagedRun(
 /** Whether any file of a run is missing or damaged, its result included. */
 export async function isAnyDamaged(artifacts: Looked, run: RunDocument): Promise<boolean> {
   const { result, overview, plan, checkpoint } = run.artifacts;
-  const others = [result, result.inset, overview, plan, checkpoint].filter((ref) => ref !== undefined);
+  const others = [result, result?.inset, overview, plan, checkpoint].filter((ref) => ref !== undefined);
   return (await artifacts.damaged([...filesOf(run), ...dated(run, others)])).size > 0;
 }
 

@@ -1,10 +1,10 @@
-import type { BacktestRequest } from '#domain/documents/backtest-plan.js';
+import type { ResolvedRequest } from '#domain/documents/backtest-plan.js';
 import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
 import { runIdOf } from '#store/run-id.js';
 import { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { ArtifactReference } from '#jobs/tasks/references.js';
+import type { ArtifactReference, HashedReference } from '#jobs/tasks/references.js';
 import type { RunProvenance } from '#jobs/tasks/runs.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction, FoundDocument } from '#store/port.js';
 
@@ -24,7 +24,7 @@ export async function findRun(reader: Reader, runId: string): Promise<RunDocumen
 
 /** Whether a run is the newest of its index over all of its history: as long as the index is when it is a benchmark. */
 export function isWholeHistory({ run_id, index_id, request }: RunDocument): boolean {
-  const { start = null, end = null, as_known: asKnown } = request as Partial<BacktestRequest>; // As it was filled in.
+  const { start = null, end = null, as_known: asKnown } = request as Partial<ResolvedRequest>; // As it was filled in.
   return run_id === index_id && start === null && end === null && asKnown === undefined;
 }
 
@@ -106,6 +106,12 @@ export async function assertSubject(reader: Reader, runId: string): Promise<void
 /** An artifact by its name, for a task. */
 export const referenceTo = ({ name }: Pick<ArtifactRef, 'name'>): ArtifactReference => ({ artifact: name });
 
+/** An artifact by its name, and its expected hash. */
+export const hashedReference = ({ name, sha256 }: Pick<ArtifactRef, 'name' | 'sha256'>): HashedReference => ({
+  ...referenceTo({ name }),
+  sha256,
+});
+
 /** The columns of a run by name, for a task. */
 export function columnsOf(run: RunDocument): ArtifactReference {
   const beside = earlierFiles(run).map(({ name }) => name);
@@ -130,7 +136,7 @@ export async function namedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: Ru
   const { begun: earlier = [], models = {}, ...others } = run.artifacts;
   const prices = pricesFileOf(others.columns.name);
   const named = [
-    ...Object.entries({ ...others, snapshots: others.result.inset }),
+    ...Object.entries({ ...others, snapshots: others.result?.inset }),
     ...earlier.map((ref, i) => [ref.name === prices ? 'prices' : `column segments of file ${i + 1}`, ref] as const),
     ...Object.entries(models).map(([id, ref]) => [`risk model ${id}`, ref] as const),
   ];

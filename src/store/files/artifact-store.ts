@@ -6,13 +6,13 @@ import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { damagedArtifact } from '../access/artifact-damage.js';
 import { isArtifactName, newArtifactName } from './artifact-owners.js';
-import type { ArtifactInset, ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
+import type { ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
 import { createDamageLook } from './damaged-files.js';
 import { copyFlushed, digestFile, type FileDigest } from './file-digest.js';
 import { WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 import { guardFolder, ownFolder, type FolderGuard } from '../access/folder-guard.js';
 import { closeBy, flushFolder, openBy as openHandle, writeFlushed } from './flush-folder.js';
-import { readRange, streamFrom, verifyFile, type FileRange } from './file-stream.js';
+import { readRange, streamFrom, verifyFile } from './file-stream.js';
 import { draftOf, removeFiles, withoutDraft } from './folder-writer.js';
 import { folderTrash, namesIn, noTrash } from './folder-trash.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
@@ -37,12 +37,12 @@ export async function openArtifacts(
   if (storeId === undefined) await mkdir(folder, { recursive: true });
   const { call } = guard;
   const path = (name: string): string => join(folder, name);
-  const hashOf = ({ bytes }: ArtifactRef | ArtifactInset): PassingHash => hashApart?.(bytes) ?? ownHash();
+  const hashOf = ({ bytes }: ArtifactRef): PassingHash => hashApart?.(bytes) ?? ownHash();
 
   /** Files of a shared folder that a worker of this process writes itself. */
   const claimed = new Set<string>();
 
-  async function isIntact(ref: Omit<ArtifactRef, 'inset'>): Promise<boolean> {
+  async function isIntact(ref: ArtifactRef): Promise<boolean> {
     let file: number | undefined;
     try {
       file = await opened(ref);
@@ -63,7 +63,7 @@ export async function openArtifacts(
   const trash = storeId === undefined ? noTrash(folder, remove) : folderTrash(folder, { call, remove });
 
   /** In a folder of this machine at once. */
-  const opened = (ref: ArtifactRef | ArtifactInset): number | Promise<number> =>
+  const opened = (ref: ArtifactRef): number | Promise<number> =>
     storeId === undefined ? openChecked(path(ref.name), ref) : openBy(call, path(ref.name), ref);
 
   async function linkOne(ref: ArtifactRef, name: string): Promise<void> {
@@ -125,24 +125,15 @@ export async function openArtifacts(
     async stream(ref, range) {
       const file = await opened(ref);
       if (range) return streamFrom([{ file, ...range }], call);
-      const files = [file];
-      const { inset } = ref;
-      const sums: number[] = [];
       try {
-        if (inset) files.push(await opened(inset));
-        // What is damaged is refused before the first byte is out.
-        for (const [i, each] of [ref, ...(inset ? [inset] : [])].entries())
-          sums.push(await verifyFile({ file: files[i]!, ref: each, hash: hashOf(each) }, call));
+        // Damage is refused before the first byte leaves.
+        const sum = await verifyFile({ file, ref, hash: hashOf(ref) }, call);
+        const ends = { ref, crc32: sum };
+        return streamFrom([{ file, start: 0, end: ref.bytes, passed: { crc32: 0 }, ends }], call);
       } catch (thrown) {
-        files.forEach((each) => closeSync(each));
+        closeSync(file);
         throw thrown;
       }
-      const passed = { crc32: 0 };
-      const whole: FileRange = { file, start: 0, end: ref.bytes, passed, ends: { ref, crc32: sums[0]! } };
-      if (!inset) return streamFrom([whole], call);
-      const ends = { ref: inset, crc32: sums[1]! };
-      const within = { file: files[1]!, start: 0, end: inset.bytes, passed: { crc32: 0 }, ends };
-      return streamFrom([{ file, start: 0, end: inset.at, passed }, within, { ...whole, start: inset.at }], call);
     },
     async read(ref, range = { start: 0, end: ref.bytes }) {
       const file = await opened(ref);
@@ -216,7 +207,7 @@ async function assertThere(path: string, name: string, call: FolderCall): Promis
 }
 
 /** An open file keeps its bytes after its name is removed, so that its readers can finish. */
-function openChecked(path: string, ref: ArtifactRef | ArtifactInset): number {
+function openChecked(path: string, ref: ArtifactRef): number {
   let file: number;
   try {
     file = openSync(path, 'r');
@@ -229,7 +220,7 @@ function openChecked(path: string, ref: ArtifactRef | ArtifactInset): number {
 }
 
 /** As above, of a folder that may not answer: without this thread, which others wait for. */
-async function openBy(call: FolderCall, path: string, ref: ArtifactRef | ArtifactInset): Promise<number> {
+async function openBy(call: FolderCall, path: string, ref: ArtifactRef): Promise<number> {
   let file: number | undefined;
   try {
     const opened = await call(() => openFile(path, 'r'), undefined, closeSync);
@@ -243,7 +234,7 @@ async function openBy(call: FolderCall, path: string, ref: ArtifactRef | Artifac
   throw unreadable(ref);
 }
 
-const unreadable = ({ name }: ArtifactRef | ArtifactInset, cause?: unknown): Refusal => damagedArtifact(name, cause);
+const unreadable = ({ name }: ArtifactRef, cause?: unknown): Refusal => damagedArtifact(name, cause);
 
 function isAbsent(thrown: unknown): boolean {
   return thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT';

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 import { damagedArtifact } from '../access/artifact-damage.js';
 import type { FolderCall } from '../access/folder-calls.js';
-import type { ArtifactInset, ArtifactRef } from '../port.js';
+import type { ArtifactRef } from '../port.js';
 import type { PassingHash } from './passing-hash.js';
 
 const readFile = promisify(readCallback);
@@ -25,7 +25,7 @@ export interface FileRange extends Range {
   /** CRC-32 of the bytes of its artifact that were read. */
   readonly passed?: { crc32: number };
   /** The artifact that ends with this range, and the CRC-32 that it had when it was verified. */
-  readonly ends?: { readonly ref: ArtifactRef | ArtifactInset; readonly crc32: number };
+  readonly ends?: { readonly ref: ArtifactRef; readonly crc32: number };
 }
 
 /** A stream of the bytes of some ranges. Reading it into a buffer of one's own (`byob`) allocates no chunks. */

@@ -94,18 +94,15 @@ function objectArtifacts(
     return true;
   }
 
-  const ensureWhole = ({ name, inset }: ArtifactRef): Promise<unknown> =>
-    Promise.all([name, ...(inset === undefined ? [] : [inset.name])].map(ensure));
-
   /** Does something with files; a damaged one is fetched once more. */
   async function mended<T>(ref: ArtifactRef, work: () => Promise<T>): Promise<T> {
-    await ensureWhole(ref);
+    await ensure(ref.name);
     try {
       return await work();
     } catch (thrown) {
       if (!(thrown instanceof Refusal) || thrown.code !== 'DOCUMENT_UNREADABLE' || claimed.has(ref.name)) throw thrown;
       await cached.remove(ref.name);
-      await ensureWhole(ref);
+      await ensure(ref.name);
       return work();
     }
   }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
-import { runResultJson } from '#views/run-json.js';
 import { portfolioTransactionsOf } from './transactions.js';
 import {
   CONSTITUENT,
@@ -14,6 +13,7 @@ import {
   close,
   flat,
 } from './event-case.js';
+import { runResultJson } from './run-texts.js';
 
 describe('an index that loses everything', () => {
   const lost = (end: string | null) =>

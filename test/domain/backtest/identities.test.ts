@@ -1,3 +1,4 @@
+import { annualReturns, drawdownOf, returnsOf } from '#domain/analytics/series.js';
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { linkContributions } from '#domain/analytics/attribution.js';
@@ -12,12 +13,11 @@ import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
 import { attributionView } from '#views/attribution-view.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { recordJson } from '#views/record-json.js';
-import { runResultJson } from '#views/run-json.js';
 import { heldWeights, weightsView } from '#views/weights-view.js';
 import { CONSTITUENT } from './event-case.js';
 import { randomMarket } from './random-market.js';
-import { runRecordJson } from './run-record.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
+import { runRecordJson, runResultJson } from './run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
@@ -67,15 +67,15 @@ const sum = (values: Iterable<number>): number => [...values].reduce((total, val
 
 describe('on random markets with every kind of corporate action', () => {
   test('returns compound to the level, annual returns to the total, and the drawdown recomputes', () => {
-    onRuns(({ level, returns, drawdown, annualReturns, metrics, days }) => {
+    onRuns(({ level, metrics, days }) => {
+      const [returns, drawdown] = [returnsOf(level), drawdownOf(level)];
+      const byYear = annualReturns(days, level);
       // After a total loss there are no returns.
       returns.forEach((r, t) => expect(Number.isNaN(r)).toBe(level[t] === 0));
       near(returns.reduce((product, r, t) => (level[t] === 0 ? 0 : product * (1 + r)), 1) - 1, metrics.total_return);
       near(level.at(-1)! / 100 - 1, metrics.total_return);
-      near(annualReturns.reduce((product, [, r]) => product * (1 + r), 1) - 1, metrics.total_return, 1, 1e-12);
-      expect(annualReturns.map(([year]) => year)).toEqual([
-        ...new Set([...days].slice(1).map((day) => civilOf(day).year)),
-      ]);
+      near(byYear.reduce((product, [, r]) => product * (1 + r), 1) - 1, metrics.total_return, 1, 1e-12);
+      expect(byYear.map(([year]) => year)).toEqual([...new Set([...days].slice(1).map((day) => civilOf(day).year))]);
       let peak = 0;
       level.forEach((value, t) => near(value / (peak = Math.max(peak, value)) - 1, drawdown[t]!));
       expect(metrics.max_drawdown).toBe(Math.min(...drawdown));

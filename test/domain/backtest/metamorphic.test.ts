@@ -8,13 +8,12 @@ import { formatDay } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import { runResultJson } from '#views/run-json.js';
 import { createRunMemory } from '#workers/output/run-memory.js';
 import { contentOf, cut as rowsUpTo, opened } from './extend/extended.js';
 import { randomMarket } from './random-market.js';
-import { runRecordJson } from './run-record.js';
 import { wholeOf } from '#base/memory/made-bytes.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
+import { runRecordJson, runResultJson } from './run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
 

@@ -1,3 +1,4 @@
+import { summaryOf } from '#domain/backtest/run-summary.js';
 import { describe, expect, test } from 'vitest';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
@@ -5,10 +6,10 @@ import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { Adjustment, ReturnVariant } from '#domain/market/market-data.js';
 import { indexLevels } from '#views/levels-view.js';
-import { runOverviewJson } from '#views/run-json.js';
 import { cut, extend, opened } from './extend/extended.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { run } from './random-run.js';
+import { runOverviewJson } from './run-texts.js';
 
 const DATES = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07'];
 const CLOSE = { A: [100, 110, 99, 99], B: [50, 50, 55, 60] };
@@ -105,7 +106,8 @@ describe('on prices without dividends', () => {
     });
     if (typeof grown === 'string') throw new Error(grown);
     expect(codesOf(first)).toEqual(['NO_DIVIDENDS']);
-    expect(grown.summary.findings).toEqual(run(paid, document).findings);
-    expect(codesOf(grown.summary)).toEqual([]);
+    const { findings } = summaryOf(opened(grown.columns, [runToColumns(first, { contentHash: 's' })]), first.plan);
+    expect(findings).toEqual(run(paid, document).findings);
+    expect(codesOf({ findings })).toEqual([]);
   });
 });

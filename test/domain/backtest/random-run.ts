@@ -5,7 +5,7 @@ import type { DeciderFactory } from '#domain/books/compositions.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import type { BacktestRequest, StrategyTerms } from '#domain/documents/backtest-plan.js';
+import type { ResolvedRequest, StrategyTerms } from '#domain/documents/backtest-plan.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -72,7 +72,7 @@ export const randomRequest = fc.record({
 /** A composition as definitions give it, or with short positions and cash. */
 export const randomDecider = fc.constantFrom(plainDecider, plainDecider, ...SIGNED_DECIDERS);
 
-export interface RunRequest extends Partial<BacktestRequest> {
+export interface RunRequest extends Partial<ResolvedRequest> {
   readonly documents?: Readonly<Record<string, IndexDocument>>;
   readonly strategy?: StrategyTerms;
   readonly memory?: Memory;

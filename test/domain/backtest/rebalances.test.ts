@@ -8,12 +8,12 @@ import { scheduleAround } from '#domain/schedule/schedule-view.js';
 import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
 import { summaryView } from '#views/summary-view.js';
 import { heldWeights, weightsView } from '#views/weights-view.js';
-import { runOverviewJson, runResultJson } from '#views/run-json.js';
 import { portfolioTransactionsOf } from './transactions.js';
 import { buildMarket, weekdayCalendars } from './market-builder.js';
 import { runOn } from './random-run.js';
 import { columnsOf } from './shorts-case.js';
 import { definitionOf, WEEK, simulate, STAMP, weightsOf, close, flat } from './event-case.js';
+import { runOverviewJson, runResultJson } from './run-texts.js';
 
 const EMPTY = { runId: 'X', benchmark: null, sharesOf: () => null, risk: null, activeRisk: null };
 

@@ -3,10 +3,10 @@ import type { Run } from '#domain/backtest/run.js';
 import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
 import { groupsView } from '#views/groups-view.js';
-import { runOverviewJson } from '#views/run-json.js';
 import { heldWeights, weightsView } from '#views/weights-view.js';
 import { simulateSigned, WEEK } from './signed-case.js';
 import { heldOn, columnsOf, flat } from './shorts-case.js';
+import { runOverviewJson } from './run-texts.js';
 
 describe('views of a run with a short position', () => {
   const run = simulateSigned({

@@ -1,5 +1,5 @@
 import type { Run } from '#domain/backtest/run.js';
-import { runRecordJson } from './run-record.js';
+import { runRecordJson } from './run-texts.js';
 
 export interface TransactionRow {
   readonly date: string;

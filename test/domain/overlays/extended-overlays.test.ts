@@ -8,23 +8,12 @@ import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { attributionView } from '#views/attribution-view.js';
-import { runOverviewJson, runResultJson, writeOverview } from '#views/run-json.js';
 import { fc } from '../../fast-check.js';
-import {
-  contentOf,
-  cut,
-  expectSameReads,
-  extend,
-  filesAfter,
-  opened,
-  resultAfter,
-  resultText,
-  STAMP,
-  storedResult,
-} from '../backtest/extend/extended.js';
+import { contentOf, cut, expectSameReads, extend, filesAfter, opened, STAMP } from '../backtest/extend/extended.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
 import { BENEATH, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, withRates } from './overlay-case.js';
+import { overviewOf, resultOf, runOverviewJson, runResultJson } from '../backtest/run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2);
 /** On an overlay, which begins later than it. */
@@ -57,7 +46,6 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
   if (first === undefined) return outcomes;
   let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
   let stored = { columns: opened(files[0]!), checkpoint: checkpointOf(first) };
-  let result = storedResult(first);
   for (const step of [1, 4]) {
     const { market, run: again } = runOn(rows + step);
     const whole = tried(again);
@@ -72,9 +60,10 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
     expect(firstDifference(columns, expected)).toBeNull();
     const span = { start: null, end: null };
     expect(attributionView(columns, span)).toEqual(attributionView(expected, span));
-    result = resultAfter(result, extended);
-    expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
-    expect(Buffer.from(writeOverview(extended.summary, result.written.level)).toString()).toBe(
+    expect(Buffer.from(resultOf(columns, whole.plan, STAMP)).toString()).toBe(
+      Buffer.from(runResultJson(whole, STAMP)).toString(),
+    );
+    expect(Buffer.from(overviewOf(columns, whole.plan)).toString()).toBe(
       Buffer.from(runOverviewJson(whole)).toString(),
     );
     expect(extended.checkpoint).toEqual(checkpointOf(whole));

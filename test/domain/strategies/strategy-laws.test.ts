@@ -1,14 +1,15 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
+import { annualReturns, drawdownOf, returnsOf } from '#domain/analytics/series.js';
 import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { attributionView } from '#views/attribution-view.js';
-import { runRecordJson } from '../backtest/run-record.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from '../backtest/random-run.js';
+import { runRecordJson } from '../backtest/run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
@@ -50,11 +51,16 @@ const sum = (values: Iterable<number>): number => [...values].reduce((total, val
 
 describe('a strategy on random markets', () => {
   test('returns compound to the level and annual returns to the total', () => {
-    onStrategies(({ level, returns, drawdown, annualReturns, metrics }) => {
-      near([...returns].reduce((product, r) => product * (1 + r), 1) - 1, metrics.total_return);
+    onStrategies(({ level, days, metrics }) => {
+      near([...returnsOf(level)].reduce((product, r) => product * (1 + r), 1) - 1, metrics.total_return);
       near(level.at(-1)! / 100 - 1, metrics.total_return);
-      near(annualReturns.reduce((product, [, r]) => product * (1 + r), 1) - 1, metrics.total_return, 1, 1e-12);
-      expect(metrics.max_drawdown).toBe(Math.min(...drawdown));
+      near(
+        annualReturns(days, level).reduce((product, [, r]) => product * (1 + r), 1) - 1,
+        metrics.total_return,
+        1,
+        1e-12,
+      );
+      expect(metrics.max_drawdown).toBe(Math.min(...drawdownOf(level)));
     });
   });
 

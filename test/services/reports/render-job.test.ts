@@ -80,7 +80,13 @@ async function render({ runs, hasIndex = true, draws }: World) {
 test('a render is made from the run that is the latest when it starts, and written with the end of its job', async () => {
   const { completion, drawn } = await render({ runs: [run(1)], draws: ['drawn'] });
   expect(drawn[0]).toMatchObject({
-    runs: [{ indexId: 'CORE', overview: { artifact: 'overview-1' }, columns: { artifact: 'columns-1' } }],
+    runs: [
+      {
+        indexId: 'CORE',
+        overview: { stored: { artifact: 'overview-1', sha256: 'x' } },
+        columns: { artifact: 'columns-1' },
+      },
+    ],
     market: null,
     renderedAt: '2026-11-20T03:05:40.123456+00:00',
     creator: 'Divisor 1.2.3+0123456789ab',

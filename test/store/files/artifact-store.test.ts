@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { lengthOf } from '#store/port.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import { openHome } from '#store/home/home.js';
@@ -60,52 +59,19 @@ test('a file that was claimed is kept without a copy, and outlasts its first nam
   expect(Buffer.compare(await artifacts.read(ref), CONTENT)).toBe(0);
 });
 
-test('an artifact is read within another one, at whatever place', async () => {
-  const artifacts = await openArtifacts(await newFolder());
-  const within = new TextEncoder().encode('within');
-  const [outer, inner] = await Promise.all([
-    artifacts.write(CONTENT, SHA256),
-    artifacts.write(within, createHash('sha256').update(within).digest('hex')),
-  ]);
-  for (const at of [0, 1, 300_000, CONTENT.length]) {
-    const ref = { ...outer, inset: { ...inner, at } };
-    expect(lengthOf(ref)).toBe(700_007);
-    expect(
-      Buffer.compare(
-        await drain(await artifacts.stream(ref)),
-        Buffer.concat([CONTENT.subarray(0, at), within, CONTENT.subarray(at)]),
-      ),
-    ).toBe(0);
-    expect(
-      Buffer.compare(
-        await drain(await artifacts.stream({ ...inner, inset: { ...outer, at: 2 } })),
-        Buffer.concat([within.subarray(0, 2), CONTENT, within.subarray(2)]),
-      ),
-    ).toBe(0);
-  }
-});
-
-test('of an artifact within another one, what is missing or damaged is not served as a whole', async () => {
+test('an artifact that is missing or damaged is not served as a whole', async () => {
   const folder = await newFolder();
   const artifacts = await openArtifacts(folder);
-  const [outer, inner] = await Promise.all([artifacts.write(CONTENT, SHA256), artifacts.write(CONTENT, SHA256)]);
-  const ref = { ...outer, inset: { ...inner, at: 100_000 } };
-  const unreadable = { code: 'DOCUMENT_UNREADABLE' };
-  for (const { name } of [outer, inner]) {
-    expect(await artifacts.isIntact(outer)).toBe(true);
-    const bytes = await readFile(join(folder, name));
-    await writeFile(
-      join(folder, name),
-      bytes.map((byte, i) => (i === 50_000 ? byte ^ 1 : byte)),
-    );
-    expect(await Promise.all([outer, inner].map((each) => artifacts.isIntact(each)))).toEqual(
-      [outer, inner].map((each) => each.name !== name),
-    );
-    await expect(artifacts.stream(ref)).rejects.toMatchObject(unreadable);
-    await writeFile(join(folder, name), bytes);
-  }
-  await artifacts.remove([inner.name]);
-  expect(await artifacts.isIntact(inner)).toBe(false);
+  const ref = await artifacts.write(CONTENT, SHA256);
+  expect(await artifacts.isIntact(ref)).toBe(true);
+  const bytes = await readFile(join(folder, ref.name));
+  await writeFile(
+    join(folder, ref.name),
+    bytes.map((byte, i) => (i === 50_000 ? byte ^ 1 : byte)),
+  );
+  expect(await artifacts.isIntact(ref)).toBe(false);
+  await expect(artifacts.stream(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+  await artifacts.remove([ref.name]);
   await expect(artifacts.stream(ref)).rejects.toThrow('missing or damaged');
 });
 

@@ -54,16 +54,13 @@ async function listening(server: Server): Promise<string> {
 const drained = async (stream: ReadableStream<Uint8Array>): Promise<Buffer> =>
   Buffer.from(await new Response(stream).arrayBuffer());
 
-test('what one machine writes another reads: whole, in part, within another one, as a file', async () => {
+test('what one machine writes another reads: whole, in part, as a file', async () => {
   const [here, there] = [await machine(), await machine()];
   const ref = await here.artifacts.write(CONTENT, sha256(CONTENT));
   const range = { start: 262_000, end: 524_400 };
   expect(Buffer.compare(await there.artifacts.read(ref), CONTENT)).toBe(0);
   expect(Buffer.compare(await there.artifacts.read(ref, range), CONTENT.subarray(range.start, range.end))).toBe(0);
-  const inner = await there.artifacts.write(bytesOf(5), sha256(bytesOf(5)));
-  const within = await drained(await here.artifacts.stream({ ...ref, inset: { ...inner, at: 100 } }));
-  const expected = Buffer.concat([CONTENT.subarray(0, 100), bytesOf(5), CONTENT.subarray(100)]);
-  expect(Buffer.compare(within, expected)).toBe(0);
+  expect(Buffer.compare(await drained(await there.artifacts.stream(ref)), CONTENT)).toBe(0);
   expect(Buffer.compare(await readFile(await there.artifacts.file(ref)), CONTENT)).toBe(0);
   await here.artifacts.remove([ref.name]);
   await expect((await machine()).artifacts.read(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });

@@ -9,7 +9,6 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { termsOf } from '#domain/reports/run-terms.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { runOverviewJson } from '#views/run-json.js';
 import { createRunFigures, type RunFigures } from '#views/report/figures.js';
 import { rebalanceOrders, runDividends } from '#views/report/market-figures.js';
 import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
@@ -17,6 +16,7 @@ import { plainDecider } from '../../domain/backtest/test-deciders.js';
 import { percentText } from '#views/report/numbers.js';
 import { readPdf } from './read-pdf.js';
 import { parse, render } from './rendering/set-up.js';
+import { runOverviewJson } from '../../domain/backtest/run-texts.js';
 
 const CALENDARS = weekdayCalendars({ XTST: { from: '2023-01-01', to: '2024-12-31' } });
 /** Tuesday 2024-01-02 to Friday 2024-01-12; A doubles on the 5th and gains a fifth on the 10th, the others stay. */

@@ -5,10 +5,10 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay, dayFrom } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
-import { runOverviewJson, runResultJson } from '#views/run-json.js';
 import { createRunFigures, type RunFigures } from '#views/report/figures.js';
 import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { plainDecider } from '../../domain/backtest/test-deciders.js';
+import { runOverviewJson, runResultJson } from '../../domain/backtest/run-texts.js';
 
 export interface SampleOptions {
   readonly names: number;

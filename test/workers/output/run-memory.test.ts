@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { createJsonWriter } from '#views/json-writer.js';
 import { ALONE_BYTES, emptyMemory } from '#kernels/memory/paged-memory.js';
-import { createRunMemory, createTextMemory } from '#workers/output/run-memory.js';
+import { createRunMemory } from '#workers/output/run-memory.js';
 
 const NONE = { from: 0, to: 0 };
 
@@ -56,34 +55,4 @@ test('of memory beyond the limit the place is kept, with nothing in it', ({ skip
   const second = memory.take(ALONE_BYTES - 8, NONE);
   expect(second).toBe(first);
   expect(isZero(second)).toBe(true);
-});
-
-test('texts of one run lie beside each other in the memory of the run before, each as it is in memory of its own', () => {
-  const memory = createTextMemory();
-  const texts = (): Uint8Array<ArrayBuffer>[] =>
-    [0.1, 0.25, 3].map((value) => {
-      const json = createJsonWriter(8, memory.take); // Too little for any of them: each moves as it grows.
-      json.numbers(new Float64Array(1000).fill(value));
-      return json.bytes();
-    });
-  const written = (bytes: readonly Uint8Array[]): string[] => bytes.map((text) => new TextDecoder().decode(text));
-  const expected = ['0.1', '0.25', '3'].map((value) => Array.from({ length: 1000 }, () => value).join(','));
-  expect(written(texts())).toEqual(expected);
-  memory.giveBack();
-  const again = texts();
-  expect(written(again)).toEqual(expected);
-  expect(new Set(again.map(({ buffer }) => buffer)).size).toBe(1);
-  memory.giveBack();
-  expect(texts()[0]!.buffer).toBe(again[0]!.buffer);
-});
-
-test('room for texts is not kept beyond the limit, and what was not given back is not taken again', () => {
-  const memory = createTextMemory(1000);
-  const large = memory.take(2000);
-  memory.giveBack();
-  expect(memory.take(500).buffer).not.toBe(large.buffer);
-  memory.giveBack();
-  const first = memory.take(300);
-  const second = memory.take(300);
-  expect(second.buffer === first.buffer && second.byteOffset < first.byteOffset + first.length).toBe(false);
 });

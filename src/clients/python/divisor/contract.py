@@ -508,7 +508,7 @@ class BacktestJobStatus(t.TypedDict):
     trace_id: t.Optional[str]
     #: Addresses that are sent word of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded.
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
     result: t.Optional[BacktestRunResult]
 
 
@@ -3588,7 +3588,7 @@ class GenerateJobStatus(t.TypedDict):
     trace_id: t.Optional[str]
     #: Addresses that are sent word of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded.
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
     result: t.Optional[DataStore]
 
 
@@ -5126,7 +5126,7 @@ class LoadJobStatus(t.TypedDict):
     trace_id: t.Optional[str]
     #: Addresses that are sent word of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded.
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
     result: t.Optional[DataStore]
 
 
@@ -5869,7 +5869,7 @@ class OptimisationJobStatus(t.TypedDict):
     trace_id: t.Optional[str]
     #: Addresses that are sent word of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded.
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
     result: t.Optional[OptimisationRunResult]
 
 
@@ -7236,7 +7236,7 @@ class RefreshJobStatus(t.TypedDict):
     trace_id: t.Optional[str]
     #: Addresses that are sent word of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded.
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
     result: t.Optional[RefreshResult]
 
 
@@ -7490,7 +7490,7 @@ class RenderJobStatus(t.TypedDict):
     trace_id: t.Optional[str]
     #: Addresses that are sent word of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded.
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
     result: t.Optional[RenderResult]
 
 
@@ -7575,7 +7575,7 @@ class ReplayJobStatus(t.TypedDict):
     trace_id: t.Optional[str]
     #: Addresses that are sent word of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded.
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
     result: t.Optional[ReplayView]
 
 
@@ -8047,7 +8047,7 @@ class RiskModelJobStatus(t.TypedDict):
     trace_id: t.Optional[str]
     #: Addresses that are sent word of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded.
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
     result: t.Optional[RiskModelView]
 
 
@@ -8205,7 +8205,7 @@ class RiskValidationJobStatus(t.TypedDict):
     trace_id: t.Optional[str]
     #: Addresses that are sent word of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded.
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
     result: t.Optional[RiskValidationView]
 
 
@@ -8562,7 +8562,7 @@ class RunsDifferenceJobStatus(t.TypedDict):
     trace_id: t.Optional[str]
     #: Addresses that are sent word of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded.
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
     result: t.Optional[RunsDifference]
 
 
@@ -8865,7 +8865,7 @@ class SimulationJobStatus(t.TypedDict):
     trace_id: t.Optional[str]
     #: Addresses that are sent word of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded.
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
     result: t.Optional[SimulationView]
 
 
@@ -9301,7 +9301,7 @@ class SweepJobStatus(t.TypedDict):
     trace_id: t.Optional[str]
     #: Addresses that are sent word of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded.
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
     result: t.Optional[SweepView]
 
 
@@ -9497,7 +9497,7 @@ class SyncJobStatus(t.TypedDict):
     trace_id: t.Optional[str]
     #: Addresses that are sent word of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded.
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
     result: t.Optional[RefreshResult]
 
 

@@ -46,7 +46,7 @@ export interface RunCheckpoint {
 }
 
 /** Incremented with every change of the contents of a checkpoint. */
-export const CHECKPOINT_FORMAT = 13;
+export const CHECKPOINT_FORMAT = 14;
 
 /**
  * An index with the compositions that later decisions can meet: their own incumbents, or the universe of another index.

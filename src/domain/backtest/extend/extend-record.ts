@@ -4,8 +4,7 @@ import { memberOf, type Extending } from '../record/field.js';
 import { isPlace, lengthOf, poolsBehind, type AddedNumbers, type StoredNumbers } from '../record/places.js';
 import { assertFinite } from '../record/pack.js';
 import { readDescription, type Description } from '../record/read.js';
-import type { RecordedGaps, RecordedPricing } from '../record/rows.js';
-import { BOOK, GAPS, PLAIN, PRICING, REST } from '../record/schema.js';
+import { BOOK, PLAIN, REBALANCES, REST } from '../record/schema.js';
 import type { AddedRecord } from '../record/sources.js';
 
 /** The record of an extended run: a description that refers to stored and to appended arrays. */
@@ -13,19 +12,18 @@ export interface ExtendedRecord {
   readonly description: Uint8Array;
   /** Numbers appended to the pools. */
   readonly added: AddedNumbers;
-  readonly identifiers: readonly string[];
-  readonly gaps: RecordedGaps;
-  readonly pricing: RecordedPricing;
+  /** Its rebalances in the same way. */
+  readonly rebalances: Uint8Array;
   /** Levels of an external benchmark on all of its dates. */
   readonly benchmark: DatedSeries | null;
-  /** Levels of the parent of a derived index on all of its dates. */
-  readonly parent: DatedSeries | null;
 }
 
 export interface ExtendRecordInput {
   readonly stored: StoredNumbers;
   /** The stored description. */
   readonly description: Uint8Array;
+  /** The stored rebalances. */
+  readonly rebalances: Uint8Array;
   readonly market: readonly string[];
   readonly added: Omit<AddedRecord, 'before' | 'dates'>;
 }
@@ -34,7 +32,7 @@ export interface ExtendRecordInput {
  * @throws CannotResume when portfolio and index begin or cease to hold the same
  * @cost O(H) for each new session, and the description
  */
-export function extendRecord({ stored, description, market, added }: ExtendRecordInput): ExtendedRecord {
+export function extendRecord({ stored, description, rebalances, market, added }: ExtendRecordInput): ExtendedRecord {
   const before = readDescription(description);
   const into = extending(stored, before, market);
   const { pools, identifiers } = into;
@@ -49,32 +47,29 @@ export function extendRecord({ stored, description, market, added }: ExtendRecor
   };
   const plain = PLAIN.extend(before.plain, source, into);
   const rest = REST.extend(before.rest, source, into);
+  const shown = REBALANCES.extend(JSON.parse(new TextDecoder().decode(rebalances)), source, into);
   for (const array of pools.added.f64) assertFinite(array);
-  const text = JSON.stringify({ identifiers, plain, rest } satisfies Description);
-  return { description: new TextEncoder().encode(text), added: pools.added, identifiers, ...summaryIn(rest, into) };
+  const benchmark = memberOf(rest, 'benchmark');
+  const encoder = new TextEncoder();
+  return {
+    description: encoder.encode(JSON.stringify({ identifiers, plain, rest } satisfies Description)),
+    rebalances: encoder.encode(JSON.stringify(shown)),
+    added: pools.added,
+    benchmark: benchmark === null ? null : levelsIn(benchmark, into),
+  };
 }
 
-/** Gaps, pricing, benchmark and parent of the whole run, for its summary. */
-function summaryIn(
-  rest: unknown,
-  { pools }: Extending,
-): Pick<ExtendedRecord, 'gaps' | 'pricing' | 'benchmark' | 'parent'> {
+/** Levels of a book of the whole run. */
+function levelsIn(book: unknown, { pools }: Extending): DatedSeries {
   const reading = {
     numbers: pools.read,
     portfolioFrame(): never {
-      throw new Error('gaps, pricing and levels have no weights');
+      throw new Error('levels have no weights');
     },
   };
-  const levelsOf = (book: unknown): DatedSeries => ({
+  return {
     days: BOOK.fields.days.read(memberOf(book, 'days'), reading),
     values: BOOK.fields.levels.read(memberOf(book, 'levels'), reading),
-  });
-  const benchmark = memberOf(rest, 'benchmark');
-  return {
-    gaps: GAPS.read(memberOf(rest, 'gaps'), reading),
-    pricing: PRICING.read(memberOf(rest, 'pricing'), reading),
-    benchmark: benchmark === null ? null : levelsOf(benchmark),
-    parent: memberOf(rest, 'optimised') === null ? null : levelsOf(memberOf(rest, 'target')),
   };
 }
 

@@ -1,23 +1,20 @@
 import { periodsPerYear } from '../../calendars/periods-per-year.js';
-import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf } from '../../analytics/series.js';
-import { relativeMetrics, type RelativeMetrics } from '../../analytics/relative.js';
-import { dayFrom, type Day } from '../../time/days.js';
+import { backtestMetrics, rebase } from '../../analytics/series.js';
+import { relativeMetrics } from '../../analytics/relative.js';
+import type { Day } from '../../time/days.js';
 import type { Finding } from '../../refusals/findings.js';
 import { assumptionFindings } from '../../checks/assumptions.js';
 import type { CorporateAction } from '../../market/market-data.js';
-import { variantOn } from '../../market/price-basis.js';
 import { securitiesIn, type Book, type Gap } from '../../books/book.js';
 import { storedAfter, type StoredBook } from '../../books/resumed-book.js';
-import { indexSharesIn, withoutShares } from '../../books/index-shares.js';
 import { staleFillsOf, staleFindings } from '../../books/stale-fills.js';
 import { CHECKPOINT_FORMAT, marksOf, recentOf, sinceOf, type RunCheckpoint } from './checkpoint.js';
-import { snapshotsOf, type Snapshot } from '../record/schema.js';
+import type { AddedRecord } from '../record/sources.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../../numbers/number-types.js';
 import { unfilledOf } from '../record/rows.js';
 import type { AddedSessions } from '../run-file/block.js';
 import { foreignRates } from '../run-file/foreign-rates.js';
-import { storedRebalance } from '../run-file/header.js';
 import type { RunColumns } from '../run-file/read.js';
 import { storedNumbers } from '../run-file/record.js';
 import type { BlockName } from '../run-file/schema.js';
@@ -28,7 +25,7 @@ import { remainsOf } from './remains.js';
 import { resumeRun } from './resume.js';
 import type { Continuation, IndexContinuation, ResumeRunInput } from './continuation.js';
 import { storedIndexAfter, storedPortfolio } from './overlay-state.js';
-import { besideParent, type RunSummary } from '../run-summary.js';
+import { assertMeasured } from '../run-summary.js';
 import type { RunRemains } from '../run.js';
 import { gapsWithin } from '../../books/gaps.js';
 import { cutWindow } from '../cut-window.js';
@@ -49,10 +46,8 @@ export interface ExtendInput extends Omit<ResumeRunInput, 'levelAtStart'> {
 
 /** A stored run with the sessions after it. */
 export interface ExtendedRun {
-  readonly summary: RunSummary;
-  /** Its rebalances on the new sessions, and whose positions their columns are. */
-  readonly rebalances: readonly Snapshot[];
-  readonly market: readonly string[];
+  /** Dates of the whole run. */
+  readonly days: Int32Array;
   /** The new elements of the columns, and where the others are. */
   readonly columns: Uint8Array<ArrayBuffer>;
   /** Number of the named files that hold their segments. */
@@ -73,7 +68,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const { plan, stored, checkpoint, report } = input;
   const levelAtStart = stored.f64('indexLevel')[checkpoint.from - checkpoint.index.first]!;
   const continuation = resumeRun({ ...input, levelAtStart });
-  const { index, portfolio, rebalances } = continuation;
+  const { index, portfolio } = continuation;
   const held = namesHeld(stored, continuation);
   if (plan.strategy === undefined) assertSameWeights(stored, continuation); // Views of a strategy show what it holds itself.
   report(0.5, 'measuring');
@@ -91,8 +86,9 @@ export function extendRun(input: ExtendInput): ExtendedRun {
     ],
     since: stored.header.rebalances[0]!.date, // In force when it begins.
   });
-  const record = recordAfter(input, continuation, { trades, metrics, findings, portfolio: next.portfolio });
+  const record = recordAfter(input, continuation, { trades, metrics, findings, staleFills, portfolio: next.portfolio });
   const relative = record.benchmark && relativeMetrics({ days: series.days, values: series.level }, record.benchmark);
+  assertMeasured({ ...series, indexLevel: series.relativeIndex, metrics, relative });
   report(0.7, 'writing the result');
   const { bytes: columns, earlierFiles } = extendColumns({
     stored,
@@ -116,38 +112,33 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   return {
     columns,
     earlierFiles,
-    rebalances: snapshotsOf(rebalances, {
-      fills: staleFills,
-      sharesOf: plan.strategy ? withoutShares(index.sm) : indexSharesIn(index.book, index.document.currency),
-    }),
-    market: index.sm.identifiers,
+    days: series.days,
     checkpoint: next,
     extendedFrom: checkpoint.day,
     sessions: portfolio.length - 1,
-    summary: summaryAfter(input, continuation, { series, record, relative, metrics, findings }),
   };
 }
 
-interface RecordAdditions extends Pick<RunSummary, 'metrics' | 'findings'> {
+interface RecordAdditions extends Pick<AddedRecord, 'metrics' | 'findings' | 'staleFills'> {
   readonly trades: Trades;
   /** The form that the next checkpoint stores. */
   readonly portfolio: RunCheckpoint['portfolio'];
 }
 
 function recordAfter(
-  { stored }: ExtendInput,
+  { plan, stored }: ExtendInput,
   continuation: Continuation,
-  { trades, metrics, findings, portfolio }: RecordAdditions,
+  { portfolio, ...additions }: RecordAdditions,
 ): ExtendedRecord {
   return extendRecord({
     stored: storedNumbers(stored),
     description: stored.u8('record'),
+    rebalances: stored.u8('snapshots'),
     market: continuation.index.sm.identifiers,
     added: {
+      ...additions,
+      plan,
       continuation,
-      trades,
-      metrics,
-      findings,
       gaps: newGaps(continuation),
       unfilled: unfilledOf('end' in portfolio ? ordersOf(portfolio, continuation.portfolio) : continuation.portfolio),
     },
@@ -191,56 +182,6 @@ function assumptionsOf({ plan, market }: ExtendInput, { index }: Continuation, d
     ...cutWindow({ request, document, calendar: sm.calendar, first: days[0]!, last: days.at(-1)! }),
     ...assumptionFindings({ document, treatment, market, indexOf: (id) => documents[id], rows: strategy?.constraints }),
   ];
-}
-
-interface Measured extends Pick<RunSummary, 'metrics' | 'findings'> {
-  readonly series: WholeSeries;
-  readonly record: ExtendedRecord;
-  readonly relative: RelativeMetrics | null;
-}
-
-/** The summary of the whole run. */
-function summaryAfter(
-  { plan, stored: { header }, checkpoint }: ExtendInput,
-  { index, portfolio, rebalances, benchmark, series: bare }: Continuation,
-  measured: Measured,
-): RunSummary {
-  const {
-    series: { days, level, relativeIndex, costs },
-    record,
-    relative,
-    metrics,
-    findings,
-  } = measured;
-  const shift = header.dates - 1 - portfolio.from;
-  const allRebalances = header.rebalances.concat(
-    rebalances.map((one) => storedRebalance(one, { sm: portfolio.sm, shift })),
-  );
-  return {
-    plan,
-    days,
-    level,
-    metrics,
-    findings,
-    indexLevel: relativeIndex,
-    returns: returnsOf(level),
-    drawdown: drawdownOf(level),
-    annualReturns: annualReturns(days, level),
-    totalCosts: costs.reduce((sum, cost) => sum + cost, 0),
-    rebalancesWithin: allRebalances.filter(({ at }) => at >= 0).length,
-    benchmark: relative && {
-      relative,
-      reference: plan.request.benchmark!,
-      variant: benchmark ? variantOn(benchmark.sm.market, benchmark.treatment.dividends) : bare!.variant,
-    },
-    parent: record.parent && besideParent({ plan, days, level, rebalances: allRebalances }, record.parent),
-    variant: variantOn(index.sm.market, index.treatment.dividends),
-    identifiers: record.identifiers,
-    gaps: record.gaps,
-    pricing: record.pricing,
-    rebalancesTotal: allRebalances.length,
-    lastRebalance: rebalances.at(-1) ?? { date: dayFrom(header.rebalances.at(-1)!.date), weights: checkpoint.latest },
-  };
 }
 
 function joined(before: Float64Array, added: Float64Array): Float64Array {

@@ -2,7 +2,7 @@ import { Refusal } from '../../refusals/refusal.js';
 import { typeOf, type Numbers, type NumberType } from '../../numbers/number-types.js';
 import type { Packing } from './field.js';
 import { POOLS, type Reference } from './places.js';
-import { PLAIN, REST, type RunRecord } from './schema.js';
+import { PLAIN, REBALANCES, REST, type RunRecord, type Snapshot } from './schema.js';
 
 /** Changes whenever the same columns and fields (`RECORD_SHAPE`) give another text of the record. */
 export const RECORD_FORMAT = 3;
@@ -13,6 +13,8 @@ export const RECORD_FORMAT = 3;
  */
 export interface PackedRecord {
   readonly description: Uint8Array;
+  /** The rebalances of the run in the same way, by positions in the identifiers of the description. */
+  readonly rebalances: Uint8Array;
   readonly pools: Readonly<Record<NumberType, PackedPool>>;
 }
 
@@ -26,11 +28,15 @@ interface PackedPool {
  * @param blocks arrays of the record that are blocks of the file.
  * @throws Refusal NUMERIC_FAILURE when a number of the record is not finite
  */
-export function packRecord(record: RunRecord, blocks: ReadonlyMap<Numbers, string>): PackedRecord {
+export function packRecord(
+  { record, rebalances }: { readonly record: RunRecord; readonly rebalances: readonly Snapshot[] },
+  blocks: ReadonlyMap<Numbers, string>,
+): PackedRecord {
   const { identifiers } = record;
   const pools = createPools(record, blocks);
   const plain = PLAIN.pack(record, pools.packing);
   const rest = REST.pack(record, pools.packing);
+  const shown = REBALANCES.pack(rebalances, pools.packing);
   for (const array of [...pools.arrays.f64, ...blocks.keys()]) if (array instanceof Float64Array) assertFinite(array);
   const used = namesIn(pools.positions, identifiers);
   const description = { identifiers: Array.from(used.columns, (column) => identifiers[column]!), plain, rest };
@@ -47,6 +53,7 @@ export function packRecord(record: RunRecord, blocks: ReadonlyMap<Numbers, strin
   });
   return {
     description: new TextEncoder().encode(JSON.stringify(description)),
+    rebalances: new TextEncoder().encode(JSON.stringify(shown)),
     pools: { f64: pool('f64'), i32: pool('i32'), u8: pool('u8') },
   };
 }

@@ -6,8 +6,10 @@ import type { Composition, Compositions } from '../../books/compositions.js';
 import type { RebalanceCause } from '../../schedule/rebalance-causes.js';
 import { DEFAULT_REVIEW } from '../../schedule/review-scopes.js';
 import type { StaleFills } from '../../books/stale-fills.js';
-import { fieldsOf, group, type Field } from './field.js';
+import { fieldsOf, group, memberOf, type Field } from './field.js';
+import { indexSharesIn, withoutShares, type SharesOf } from '../../books/index-shares.js';
 import { FRAME, frameOf } from './frame.js';
+import { isPlace, lengthOf } from './places.js';
 import {
   gapsOf,
   positionRows,
@@ -23,7 +25,6 @@ import {
 } from './rows.js';
 import {
   type ShownComposition,
-  type ShownTerms,
   shownWith,
   never,
   type WholeBook,
@@ -96,11 +97,6 @@ export const SNAPSHOT = group({
   factors: composition.later(composition.optional({ whole: ({ factors }) => factors, added: never, field: NUMBERS })),
 });
 export type Snapshot = Recorded<typeof SNAPSHOT>;
-
-/** Compositions as they are recorded. */
-export function snapshotsOf(compositions: readonly Composition[], terms: ShownTerms): Snapshot[] {
-  return compositions.map((one) => SNAPSHOT.whole(shownWith(one, terms)));
-}
 
 type Recorded<F> = F extends Field<infer T, never, never> ? T : never;
 
@@ -283,6 +279,49 @@ export const REST = group({
  */
 export interface RunRecord extends Recorded<typeof PLAIN>, Recorded<typeof REST> {
   readonly identifiers: readonly string[];
+}
+
+/** Weights in the rebalances of one result, the most recent ones: some 60 MB of text. */
+const REBALANCE_CELLS_MAX = 2_000_000;
+
+const rebalances = fieldsOf<Pick<WholeRecord, 'run'>, AddedRecord>().latest({
+  item: SNAPSHOT,
+  whole: ({ run: { rebalances: list, staleFills, portfolio, plan, index, document } }) => {
+    const sharesOf = plan.strategy ? withoutShares(portfolio.sm) : indexSharesIn(index.book, document.currency);
+    return shownAll(list, { fills: staleFills, sharesOf });
+  },
+  added: ({ plan, staleFills, continuation: { rebalances: list, index } }) => {
+    const { sm, book, document } = index;
+    const sharesOf = plan.strategy ? withoutShares(sm) : indexSharesIn(book, document.currency);
+    return shownAll(list, { fills: staleFills, sharesOf });
+  },
+  max: Infinity,
+});
+
+function shownAll(
+  compositions: readonly Composition[],
+  terms: { readonly fills: ReadonlyMap<number, StaleFills>; readonly sharesOf: SharesOf },
+): ShownComposition[] {
+  return compositions.map((one) => shownWith(one, terms));
+}
+
+/** Rebalances of the run itself, beginning with the one in force at its start, as far as they fit into a result. */
+export const REBALANCES: Field<readonly Snapshot[], Pick<WholeRecord, 'run'>, AddedRecord> = {
+  ...rebalances,
+  whole: (source) => latestThatFit(rebalances.whole(source), ({ columns }) => columns.length),
+  extend(packed, added, into) {
+    const all = rebalances.extend(packed, added, into) as readonly unknown[]; // A list of packed items.
+    return latestThatFit(all, (one) => {
+      const columns = memberOf(one, 'columns');
+      return isPlace(columns) ? lengthOf(columns) : 0;
+    });
+  },
+};
+
+function latestThatFit<T>(list: readonly T[], cellsOf: (one: T) => number): readonly T[] {
+  let cells = 0;
+  const from = list.findLastIndex((one) => (cells += cellsOf(one)) > REBALANCE_CELLS_MAX) + 1;
+  return list.slice(from);
 }
 
 /** Its fields: a record with others is another text of the same run. */

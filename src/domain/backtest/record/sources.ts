@@ -1,6 +1,7 @@
 import type { BacktestMetrics } from '../../analytics/series.js';
 import type { Finding } from '../../refusals/findings.js';
 import type { Continuation, IndexContinuation } from '../extend/continuation.js';
+import type { BacktestPlan } from '../../documents/backtest-plan.js';
 import type { Run } from '../run.js';
 import type { Book } from '../../books/book.js';
 import type { Composition, Compositions } from '../../books/compositions.js';
@@ -87,7 +88,10 @@ export interface AddedRecord {
   /** Stored dates of the run, and of its books. */
   readonly dates: number;
   readonly before: { readonly [K in 'target' | 'optimised' | 'benchmark']: number };
+  readonly plan: BacktestPlan;
   readonly trades: Trades;
+  /** Trades of the portfolio at carried prices, by session. */
+  readonly staleFills: ReadonlyMap<number, StaleFills>;
   readonly gaps: Run['gaps'];
   /** Of the whole run. */
   readonly metrics: BacktestMetrics;

@@ -126,7 +126,7 @@ export interface AddedSessions {
   readonly relative: RelativeMetrics | null;
   /** Of the new sessions. */
   readonly trades: Trades;
-  readonly record: Pick<ExtendedRecord, 'description' | 'added'>;
+  readonly record: Pick<ExtendedRecord, 'description' | 'rebalances' | 'added'>;
   /** Every action of some columns of the market. */
   readonly actionsOf: (columns: Int32Array) => readonly CorporateAction[];
 }

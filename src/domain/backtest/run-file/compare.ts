@@ -1,10 +1,11 @@
 import { formatDay } from '../../time/days.js';
 import { recordsDiffer } from '../record/read.js';
+import { REBALANCES } from '../record/schema.js';
 import type { AnyBlock, Axis, Comparison } from './block.js';
 import { HEADER, HEADER_MEMBERS, shownMember, type RunHeader } from './header.js';
 import type { Numbers } from '../../numbers/number-types.js';
 import type { RunColumns } from './read.js';
-import { readRecord } from './record.js';
+import { readRebalances, readRecord } from './record.js';
 import { BLOCK_NAMES, blockOf, type BlockName } from './schema.js';
 
 /** Where two runs part first. */
@@ -41,7 +42,8 @@ export function firstDifference(stored: RunColumns, replayed: RunColumns): RunDi
     inBlocks(pair, 'other days', daysDiffer) ??
     inBlocks(pair, 'element', elementsDiffer) ??
     inBlocks(pair, 'content', contentDiffers) ??
-    recordDiffers(pair)
+    recordDiffers(pair) ??
+    rebalancesDiffer(pair)
   );
 }
 
@@ -212,6 +214,14 @@ function recordDiffers({ stored, replayed }: Pair): RunDifference | null {
   if (!stored.has('record') || !replayed.has('record')) return null;
   const path = recordsDiffer(readRecord(stored), readRecord(replayed));
   return path === null ? null : { part: `record${path}`, date: null, name: null, stored: null, replayed: null };
+}
+
+function rebalancesDiffer({ stored, replayed }: Pair): RunDifference | null {
+  if (!stored.has('snapshots') || !replayed.has('snapshots')) return null;
+  const [a, b] = [readRebalances(stored), readRebalances(replayed)];
+  const names = { stored: a.identifiers, replayed: b.identifiers };
+  const path = REBALANCES.differs(a.rebalances, b.rebalances, names);
+  return path === null ? null : { part: `rebalances${path}`, date: null, name: null, stored: null, replayed: null };
 }
 
 /** A number as JSON has it. */

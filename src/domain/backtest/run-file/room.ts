@@ -39,7 +39,7 @@ export function roomForColumns(
   const names = cells / dates;
   let events = list.length + 1;
   for (let session = first; session <= to; session++) events += sm.actions.isStructural[session]!;
-  const perEvent = EVENT_BYTES * names + REBALANCE_BYTES * 8;
+  const perEvent = EVENT_BYTES * names + REBALANCE_BYTES * 16;
   const after =
     (pricesApart ? Math.min(APART_BYTES_MIN, 8 * cells) : 8 * cells) +
     events * perEvent +

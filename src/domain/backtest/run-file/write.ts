@@ -1,7 +1,7 @@
 import { exchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../../numbers/number-types.js';
 import { packRecord } from '../record/pack.js';
-import { recordOf } from '../record/schema.js';
+import { REBALANCES, recordOf } from '../record/schema.js';
 import type { Run } from '../run.js';
 import { securitiesIn, type Book } from '../../books/book.js';
 import type { AnyBlock, Filling, WholeRun } from './block.js';
@@ -137,7 +137,7 @@ function sourceOf(run: Run, contentHash: string): WholeRun {
   const indexRows = run.plan.strategy !== undefined || sameWeights(run) ? null : index.book;
   const names = namesHeld(run, indexRows !== null);
   const record = packRecord(
-    recordOf(run),
+    { record: recordOf(run), rebalances: REBALANCES.whole({ run }) },
     new Map<Float64Array | Int32Array, BlockName>([
       [run.days, 'days'],
       [portfolio.value, 'value'],

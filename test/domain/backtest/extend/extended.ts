@@ -13,7 +13,6 @@ import { PRICES } from '#domain/backtest/run-file/prices-apart.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { isPanel, type BlockName } from '#domain/backtest/run-file/schema.js';
 import { runToFiles } from '#domain/backtest/run-file/write.js';
-import { summaryOf } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { actionsOf, openMarketSince, shareMarket } from '#domain/market/handle.js';
@@ -21,7 +20,6 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { settledDay } from '#market/content/prefix.js';
 import { wholeOf } from '#base/memory/made-bytes.js';
 import { recordJson } from '#views/record-json.js';
-import { snapshotsText, withInset, writeResult, type WrittenResult } from '#views/run-json.js';
 import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
 import { plainDecider } from '../test-deciders.js';
@@ -85,59 +83,6 @@ export function extend(
   }
 }
 
-/** The result of a run as it is stored: its text, and the snapshots that stay as they are when it is extended. */
-export interface StoredResult {
-  readonly snapshots: Uint8Array;
-  readonly written: WrittenResult;
-}
-
-export function storedResult(run: Run): StoredResult {
-  const { text, cells } = snapshotsText(run);
-  return {
-    snapshots: text,
-    written: writeResult(summaryOf(run), STAMP, {
-      before: text.length,
-      behind: new Uint8Array(0),
-      cells,
-      added: [],
-      identifiers: [],
-    }),
-  };
-}
-
-export function resultAfter(
-  {
-    snapshots,
-    written: {
-      bytes,
-      snapshots: { from, to, cells },
-    },
-  }: StoredResult,
-  { summary, rebalances, market }: ExtendedRun,
-): StoredResult {
-  return {
-    snapshots,
-    written: writeResult(summary, STAMP, {
-      before: snapshots.length,
-      behind: bytes.slice(from, to),
-      cells,
-      added: rebalances,
-      identifiers: market,
-    }),
-  };
-}
-
-/** The text as it is served. */
-export function resultText({
-  snapshots,
-  written: {
-    bytes,
-    snapshots: { from },
-  },
-}: StoredResult): string {
-  return Buffer.from(withInset(bytes, { at: from, text: snapshots })).toString();
-}
-
 /** Columns that begin in files kept here, named by their positions. */
 export function opened(bytes: Uint8Array, files: readonly Uint8Array[] = []): RunColumns {
   return openColumns(
@@ -181,7 +126,7 @@ const ROW_WIDTHS: Readonly<Record<string, number>> = {
 /** Blocks of rows by date, which are read row by row: their names are placed from the first number read. */
 const BY_DATE = new Set(['transfers', 'shareChanges']);
 
-const LAYOUT = new Set(['joinedPrice', 'record', 'recordF64', 'recordI32', 'recordU8']);
+const LAYOUT = new Set(['joinedPrice', 'record', 'snapshots', 'recordF64', 'recordI32', 'recordU8']);
 
 /** The values of all columns, whatever their layout. */
 export function contentOf(columns: RunColumns) {

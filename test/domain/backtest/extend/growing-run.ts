@@ -8,23 +8,20 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { runResultJson } from '#views/run-json.js';
 import {
   type StoredRun,
   cut,
   expectSameReads,
   extend,
   filesAfter,
-  storedResult,
   filesOf,
   opened,
-  resultAfter,
-  resultText,
   STAMP,
   contentOf,
 } from './extended.js';
 import { expectEqual } from '../../../equal.js';
 import { type RunRequest, CALENDARS, runOn } from '../random-run.js';
+import { resultOf, runResultJson } from '../run-texts.js';
 
 export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 6);
 /** Of runs that are optimised: each solves at every rebalance, in the whole run of every step too. */
@@ -84,7 +81,6 @@ export function expectResumes({
   if (typeof first === 'string') return;
   let files = filesOf(first);
   let stored: StoredRun = { columns: opened(files.at(-1)!, files), checkpoint: checkpointOf(first) };
-  let result = storedResult(first);
   let to = rows;
   for (const step of steps) {
     if (to + step > market.dates.length) return;
@@ -104,16 +100,17 @@ export function expectResumes({
       return;
     }
     tally.extended++;
-    if (extended.rebalances.length > 0) tally.rebalanced++;
     files = filesAfter(files, extended);
     const columns = opened(extended.columns, files);
     const wholeColumns = opened(runToColumns(whole, { contentHash: 's' }));
     if (columns.header.names.length > stored.columns.header.names.length) tally.joined++;
+    if (columns.header.rebalances.length > stored.columns.header.rebalances.length) tally.rebalanced++;
     expectEqual(contentOf(columns), contentOf(wholeColumns));
     expectSameReads(columns, wholeColumns);
     expectEqual(extended.checkpoint, checkpointOf(whole));
-    result = resultAfter(result, extended);
-    expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
+    expect(Buffer.from(resultOf(columns, whole.plan, STAMP)).toString()).toBe(
+      Buffer.from(runResultJson(whole, STAMP)).toString(),
+    );
     stored = { columns, checkpoint: extended.checkpoint };
   }
 }

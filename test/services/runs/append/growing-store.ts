@@ -208,17 +208,13 @@ export function describeGrowingStore(): void {
       expect((await service.ask('GET', '/analytics/GROWS/record')).status).toBe(200);
     });
 
-    test('gives another overview in place of one that is damaged, which is refused until then', async () => {
+    test('gives another overview in place of one whose plan is damaged, which is refused until then', async () => {
       const before = new Set(artifacts());
       await wholeRun();
-      const shown = (await text('/analytics/GROWS/overview')).replace(
-        /^\{(?:"stale":null,|"index_version":(?:\d+|null),){2}/,
-        '{',
-      );
       const path = artifacts()
         .filter((name) => !before.has(name))
         .map((name) => join(service.root, 'home', 'artifacts', name))
-        .find((file) => readFileSync(file, 'utf8') === shown)!;
+        .find((file) => readFileSync(file, 'latin1').startsWith('{"documents":'))!;
       const bytes = readFileSync(path);
       bytes[bytes.length >> 1]! ^= 1;
       writeFileSync(path, bytes);
@@ -229,24 +225,6 @@ export function describeGrowingStore(): void {
       await grow();
       await backtest();
       expect((await service.ask('GET', '/analytics/GROWS/overview')).status).toBe(200);
-    });
-
-    test('is a whole one where a weight of a stored snapshot is another one', async () => {
-      const before = new Set(artifacts());
-      await wholeRun();
-      const paths = artifacts()
-        .filter((name) => !before.has(name))
-        .map((name) => join(service.root, 'home', 'artifacts', name));
-      const result = paths.find((path) => readFileSync(path, 'latin1').startsWith('{"date"'))!;
-      const text = readFileSync(result, 'latin1');
-      const point = text.indexOf('0.', text.indexOf('"weights":'));
-      writeFileSync(
-        result,
-        `${text.slice(0, point + 2)}${text[point + 2] === '1' ? '2' : '1'}${text.slice(point + 3)}`,
-        'latin1',
-      );
-      await grow();
-      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
     });
 
     test('is a whole one where a bit of a stored weight is another one, whether the new run begins in the file or copies of it', async () => {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -96,11 +95,11 @@ export function describeOtherViews(): void {
     });
 
     test('bytes that were changed are found, however often it was asked before', async () => {
-      const etag = (await service.call('GET', '/analytics/MAIN/overview')).headers.get('etag')!.replaceAll('"', '');
       const folder = join(service.home, 'artifacts');
       const files = readdirSync(folder).map((name) => join(folder, name));
-      const overview = files.find((path) => createHash('sha256').update(readFileSync(path)).digest('hex') === etag)!;
-      const stored = readFileSync(overview);
+      const isPlan = (text: string) => text.startsWith('{"documents":') && text.includes('"runId":"MAIN"');
+      const plan = files.find((path) => isPlan(readFileSync(path, 'latin1')))!;
+      const stored = readFileSync(plan);
       const failing = async (): Promise<string[]> => {
         const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
         const names = body.checks
@@ -112,9 +111,9 @@ export function describeOtherViews(): void {
       for (const change of ['first', 'last'] as const) {
         const changed = Uint8Array.from(stored);
         changed[change === 'first' ? 0 : changed.length - 1]! ^= 1;
-        writeFileSync(overview, changed);
-        expect(await failing()).toEqual(['stored overview']);
-        writeFileSync(overview, stored);
+        writeFileSync(plan, changed);
+        expect(await failing()).toEqual(['stored plan']);
+        writeFileSync(plan, stored);
         expect(await failing()).toEqual([]);
       }
     });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { TaskInput } from '#jobs/tasks.js';
-import { createRunRecords, recordEtag } from '#services/runs/run-records.js';
+import { createRunTexts, recordEtag } from '#services/runs/run-texts.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 
 const artifact = (name: string) => ({ name, bytes: 1, sha256: `sha of ${name}` });
@@ -17,11 +17,12 @@ const RUN: RunDocument = {
   store_content_hash: 's',
   engine_version: '0',
   request: {},
-  artifacts: { result: artifact('result'), overview: artifact('overview'), columns: artifact('columns') },
+  artifacts: { columns: artifact('columns'), plan: artifact('plan') },
 };
 const OLD: RunDocument = { ...RUN, artifacts: { ...RUN.artifacts, record: artifact('record') } };
 const laterRun = (i: number): RunDocument => ({ ...RUN, run_at: `later ${i}` });
 const INPUT = {
+  text: 'record',
   columns: '/home/columns',
   files: [{ path: '/home/columns', sha256: 'sha of columns' }],
   stamp: {
@@ -31,12 +32,13 @@ const INPUT = {
     engineVersion: '0',
     extendedFrom: null,
     fullRunReason: null,
+    indexVersion: null,
   },
 };
 
 /** Records as files of a map, of one text per writing, and what was asked of the workers. */
 function records({ fails = 0, isFull = false } = {}) {
-  const asked: (TaskInput<'write-record'> | TaskInput<'run-record'>)[] = [];
+  const asked: (TaskInput<'write-run-text'> | TaskInput<'run-text'>)[] = [];
   const files = new Map<string, string>([['record', 'stored']]);
   const artifacts = {
     file: async ({ name }: { name: string }) => `/home/${name}`,
@@ -51,20 +53,22 @@ function records({ fails = 0, isFull = false } = {}) {
     damaged: async () => new Set(),
     remove: async (names: readonly string[]) => names.forEach((name) => files.delete(name)),
   } as unknown as ArtifactStore;
-  const query = (async (_task: string, input: TaskInput<'write-record'> | TaskInput<'run-record'>) => {
+  const query = (async (_task: string, input: TaskInput<'write-run-text'> | TaskInput<'run-text'>) => {
     asked.push(input);
     if (asked.length <= fails) throw new Error('damaged');
-    const text = `record ${asked.length}`;
+    const text = `${input.text} ${asked.length}`;
     if (!('path' in input)) return { bytes: new TextEncoder().encode(text), sha256: '' };
     files.set(input.path.slice('/home/'.length), text);
     return { bytes: text.length, sha256: '' };
-  }) as Parameters<typeof createRunRecords>[0]['jobs']['query'];
-  const service = createRunRecords({ artifacts, jobs: { query } });
+  }) as Parameters<typeof createRunTexts>[0]['jobs']['query'];
+  const service = createRunTexts({ artifacts, jobs: { query } });
   return {
     asked,
     files,
-    read: async (run: RunDocument) => new Response(await (await service.read(run)).open()).text(),
-    open: service.read,
+    read: async (run: RunDocument) => new Response(await (await service.read(run, 'record')).open()).text(),
+    open: (run: RunDocument) => service.read(run, 'record'),
+    result: async (run: RunDocument) => new Response(await (await service.read(run, 'result')).open()).text(),
+    stored: service.stored,
   };
 }
 
@@ -115,7 +119,7 @@ test('a record that was stored as JSON is upgraded by a worker, under an etag of
   const { read, asked } = records();
   expect(await read(OLD)).toBe('record 1');
   expect(asked).toEqual([
-    { ...INPUT, stored: { path: '/home/record', sha256: 'sha of record' }, path: '/home/file 1' },
+    { text: 'record', stored: { path: '/home/record', sha256: 'sha of record' }, path: '/home/file 1' },
   ]);
   expect(recordEtag(OLD)).not.toBe('sha of record');
 });
@@ -128,4 +132,32 @@ test('the etag is another one for another file and another stamp', () => {
   ];
   expect(new Set([RUN, ...others].map(recordEtag)).size).toBe(4);
   expect(recordEtag({ ...RUN })).toBe(recordEtag(RUN));
+});
+
+test('a result is written from the columns and the plan of its run, beside its record', async () => {
+  const { read, result, asked } = records();
+  expect(await Promise.all([result(RUN), result(RUN)])).toEqual(['result 1', 'result 1']);
+  expect(asked).toEqual([
+    { ...INPUT, text: 'result', plan: { path: '/home/plan', sha256: 'sha of plan' }, path: '/home/file 1' },
+  ]);
+  expect(await read(RUN)).toBe('record 2');
+  expect(await result({ ...RUN, index_version: 2 })).toBe('result 3');
+});
+
+test('a result that an earlier version stored is written from its file and its snapshots', async () => {
+  const { result, stored, asked } = records();
+  const old = { ...artifact('result'), inset: { ...artifact('snapshots'), at: 7 } };
+  expect(await result({ ...RUN, artifacts: { ...RUN.artifacts, result: old } })).toBe('result 1');
+  expect(asked).toEqual([
+    {
+      text: 'result',
+      stored: {
+        path: '/home/result',
+        sha256: 'sha of result',
+        inset: { path: '/home/snapshots', sha256: 'sha of snapshots', at: 7 },
+      },
+      path: '/home/file 1',
+    },
+  ]);
+  expect(await new Response(await (await stored(old)).open()).text()).toBe('result 1');
 });

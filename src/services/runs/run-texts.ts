@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto';
+import { RECORD_FORMAT } from '#domain/backtest/record/pack.js';
+import { RECORD_SHAPE } from '#domain/backtest/record/schema.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { RunTextInput, StoredText } from '#jobs/tasks/runs.js';
+import type { ArtifactRef, ArtifactStore, FoundDocument } from '#store/port.js';
+import type { Precondition } from '../shared/preconditions.js';
+import type { StoredBytes } from '../stored/stored-bytes.js';
+import { assertUndamaged } from '../stored/damaged-runs.js';
+import { earlierFiles, provenanceOf, readRun } from '../stored/run-documents.js';
+import { unmarked } from '../stored/stamped-json.js';
+
+export interface RunTextsDependencies {
+  readonly artifacts: ArtifactStore;
+  readonly jobs: Pick<Jobs, 'query'>;
+}
+
+export type RunTextName = RunTextInput['text'];
+
+/** A result that an earlier version stored as JSON. */
+export type StoredResultFile = NonNullable<RunDocument['artifacts']['result']>;
+
+/**
+ * Records and results of stored runs as JSON. A text is written from the columns of its run when it is first read, one
+ * that an earlier version stored as JSON is upgraded then: into a file that is served until others take its place.
+ * Whoever reads, and however slowly, holds a part of it in memory.
+ */
+export interface RunTexts {
+  /** @throws Refusal DOCUMENT_UNREADABLE when a file of the run is gone or damaged */
+  read(run: RunDocument, text: RunTextName): Promise<StoredBytes>;
+  /** A result as an earlier version stored it. @throws Refusal DOCUMENT_UNREADABLE */
+  stored(result: StoredResultFile): Promise<StoredBytes>;
+}
+
+/** Maximum number of texts cached as files, and of their bytes. */
+const CACHED_TEXTS_MAX = 32;
+const CACHED_BYTES_MAX = 2 ** 30;
+
+/** A text to be written. */
+interface TextOrder {
+  readonly etag: string;
+  /** About how many bytes it has. */
+  readonly bytes: number;
+  input(): Promise<RunTextInput>;
+}
+
+export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTexts {
+  /** Files by etag, the one read longest ago first. */
+  const cached = new Map<string, Promise<ArtifactRef>>();
+  const sizes = new Map<string, number>();
+
+  const fileOf = async (ref: Pick<ArtifactRef, 'name' | 'sha256'>) => ({
+    path: await artifacts.file(ref),
+    sha256: ref.sha256,
+  });
+
+  async function inputOf(run: RunDocument, text: RunTextName): Promise<RunTextInput> {
+    const { columns, record, result, plan } = run.artifacts;
+    const old = text === 'record' ? record : result;
+    if (old !== undefined) return { text, stored: await storedText(old) };
+    const source = {
+      columns: await artifacts.file(columns),
+      files: await Promise.all([columns, ...earlierFiles(run)].map(fileOf)),
+      stamp: { ...provenanceOf(run), runAt: run.run_at ?? '', indexVersion: run.index_version ?? null },
+    };
+    // A run without a stored result has its plan.
+    return text === 'record' ? { ...source, text } : { ...source, text, plan: await fileOf(plan!) };
+  }
+
+  async function storedText({ inset, ...file }: StoredResultFile): Promise<StoredText> {
+    return { ...(await fileOf(file)), ...(inset ? { inset: { ...(await fileOf(inset)), at: inset.at } } : {}) };
+  }
+
+  /** @throws Refusal STORAGE_FULL */
+  async function write({ bytes, input }: TextOrder): Promise<ArtifactRef> {
+    const name = await artifacts.claim(bytes);
+    const path = await artifacts.file({ name });
+    return { name, ...(await jobs.query('write-run-text', { ...(await input()), path })) };
+  }
+
+  async function makeRoom(): Promise<void> {
+    const total = (): number => [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
+    const removed: string[] = [];
+    for (const [etag, file] of cached) {
+      if (cached.size <= CACHED_TEXTS_MAX && total() <= CACHED_BYTES_MAX) break;
+      if (!sizes.has(etag)) continue; // Not written yet.
+      cached.delete(etag);
+      sizes.delete(etag);
+      removed.push((await file).name);
+    }
+    await artifacts.remove(removed);
+  }
+
+  async function cache(order: TextOrder): Promise<ArtifactRef> {
+    const { etag } = order;
+    const file = cached.get(etag) ?? write(order);
+    cached.delete(etag);
+    cached.set(etag, file);
+    try {
+      sizes.set(etag, (await file).bytes);
+    } catch (thrown) {
+      if (cached.get(etag) === file) cached.delete(etag);
+      throw thrown;
+    }
+    return file;
+  }
+
+  /** An open file stays readable when it is removed meanwhile. */
+  async function open(
+    order: TextOrder,
+  ): Promise<{ readonly length: number; readonly stream: ReadableStream<Uint8Array> }> {
+    const file = await cache(order);
+    try {
+      return { length: file.bytes, stream: await artifacts.stream(file) };
+    } catch {
+      // Somebody removed, cut or changed it: it can be made again.
+      cached.delete(order.etag);
+      await artifacts.remove([file.name]);
+      const again = await cache(order);
+      return { length: again.bytes, stream: await artifacts.stream(again) };
+    }
+  }
+
+  async function bytesOf(order: TextOrder): Promise<StoredBytes> {
+    const { etag, input } = order;
+    try {
+      const { length, stream } = await open(order);
+      await makeRoom();
+      return { length, etag, open: async () => stream };
+    } catch (thrown) {
+      if (!(thrown instanceof Refusal && thrown.code === 'STORAGE_FULL')) throw thrown;
+      // On a full disk what is stored can still be read.
+      const { bytes } = await jobs.query('run-text', await input());
+      return { length: bytes.length, etag, open: async () => new Blob([bytes]).stream() };
+    }
+  }
+
+  return {
+    async read(run, text) {
+      const files = [run.artifacts.columns, ...earlierFiles(run)];
+      await assertUndamaged(artifacts, run); // Also where a file of the text is served: a listing leaves the run out.
+      return bytesOf({
+        etag: text === 'record' ? recordEtag(run) : resultEtag(run),
+        bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+        input: () => inputOf(run, text),
+      });
+    },
+    stored: (result) =>
+      bytesOf({
+        etag: storedEtag(result),
+        bytes: result.bytes + (result.inset?.bytes ?? 0),
+        input: async () => ({ text: 'result', stored: await storedText(result) }),
+      }),
+  };
+}
+
+/** ETag of a run's result, known without writing it. */
+function resultEtag(run: RunDocument): string {
+  const { result } = run.artifacts;
+  return result === undefined ? hashOf(['result', recordEtag(run), run.index_version ?? null]) : storedEtag(result);
+}
+
+const storedEtag = ({ sha256, inset }: StoredResultFile): string =>
+  hashOf(['stored result', sha256, inset?.sha256 ?? null]);
+
+const hashOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
+
+/** Strong ETag of a run's record, known without writing it: everything that its bytes depend on. */
+export function recordEtag(run: RunDocument): string {
+  const { record, columns } = run.artifacts;
+  if (record) return hashOf([RECORD_FORMAT, RECORD_SHAPE, record.sha256]);
+  const earlier = earlierFiles(run).map(({ sha256 }) => sha256);
+  return hashOf([
+    RECORD_FORMAT,
+    RECORD_SHAPE,
+    columns.sha256,
+    earlier.length > 1 ? earlier : (earlier[0] ?? null),
+    run.run_at,
+    provenanceOf(run),
+  ]);
+}
+
+/** @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED when If-Match names another record than the stored one */
+export function assertRecordNamed(runId: string, found: FoundDocument, ifMatch: Precondition | undefined): void {
+  if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
+  if (ifMatch === undefined || ifMatch === '*') return;
+  const run = 'unreadable' in found ? undefined : readRun(found.body);
+  const etag = run && recordEtag(run);
+  if (etag !== undefined && ifMatch.some((named) => unmarked(named) === etag)) return;
+  throw new Refusal(
+    'PRECONDITION_FAILED',
+    `If-Match names another record than the stored one, whose etag is ${etag ?? 'unknown'}.`,
+    { etag: etag ?? null },
+  );
+}

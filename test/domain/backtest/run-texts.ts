@@ -1,0 +1,41 @@
+import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { readRebalances, readRecord } from '#domain/backtest/run-file/record.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { assertMeasured, summaryOf } from '#domain/backtest/run-summary.js';
+import type { Run } from '#domain/backtest/run.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import type { RunStamp } from '#views/provenance-json.js';
+import { recordJson } from '#views/record-json.js';
+import { overviewJson, resultJson } from '#views/run-json.js';
+
+/** The columns of a whole run. */
+function columnsOf(run: Run, contentHash = 's'): RunColumns {
+  assertMeasured({ ...run, relative: run.benchmark && run.benchmark.relative });
+  const bytes = runToColumns(run, { contentHash });
+  return openColumns((start, end) => bytes.slice(start, end));
+}
+
+/** The record of a run as it is served: from its columns. */
+export function runRecordJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
+  return recordJson(readRecord(columnsOf(run, stamp.storeContentHash)), stamp);
+}
+
+/** The result of a run as it is served. */
+export function runResultJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
+  return resultOf(columnsOf(run), run.plan, stamp);
+}
+
+/** The overview of a run as it is served. */
+export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
+  return overviewOf(columnsOf(run), run.plan);
+}
+
+/** The result of stored columns. */
+export function resultOf(columns: RunColumns, plan: BacktestPlan, stamp: RunStamp): Uint8Array<ArrayBuffer> {
+  return resultJson({ run: summaryOf(columns, plan), stamp, rebalances: readRebalances(columns) });
+}
+
+/** The overview of stored columns. */
+export function overviewOf(columns: RunColumns, plan: BacktestPlan): Uint8Array<ArrayBuffer> {
+  return overviewJson(summaryOf(columns, plan));
+}

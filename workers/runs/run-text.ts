@@ -1,0 +1,63 @@
+import { readRebalances, readRecord } from '#domain/backtest/run-file/record.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { summaryOf } from '#domain/backtest/run-summary.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Task } from '#jobs/tasks.js';
+import type { OverviewFile, RunTextInput, StoredText } from '#jobs/tasks/runs.js';
+import { createJsonSinkWriter, createJsonWriter, type JsonWriter } from '#views/json-writer.js';
+import { upgradedRecord, writeRecord } from '#views/record-json.js';
+import { overviewJson, upgradedResult, writeResult } from '#views/run-json.js';
+import { planIn, readJson, readStored } from '../input/stored-texts.js';
+import { answerBytes } from '../output/hand-over.js';
+import { writeTextFile } from '../output/text-file.js';
+import { hashFile, withRunFile } from '../run-files/run-file.js';
+
+/** The record or the result of a stored run as JSON. */
+export const runText: Task<'run-text'> = async (input) => {
+  const json = createJsonWriter();
+  writeText(json, input);
+  return answerBytes(json.bytes());
+};
+
+/** Writes such a text as a file, of which no more than a part is ever in memory, but for one that an earlier version stored. */
+export const writeRunText: Task<'write-run-text'> = async ({ path, ...input }) =>
+  writeTextFile(path, (sink) => {
+    const json = createJsonSinkWriter(sink);
+    writeText(json, input);
+    json.end();
+  });
+
+function writeText(json: JsonWriter, input: RunTextInput): void {
+  if ('stored' in input) {
+    writeStored(json, input);
+    return;
+  }
+  const { columns, files, stamp } = input;
+  if (files.some(({ path, sha256 }) => hashFile(path) !== sha256))
+    throw new Refusal(
+      'DOCUMENT_UNREADABLE',
+      'The stored run cannot be read: its file is gone or has another content than was written.',
+    );
+  withRunFile(columns, (run) => {
+    if (input.text === 'record') writeRecord(json, readRecord(run), stamp);
+    else writeResult(json, { stamp, run: summaryOf(run, planIn(input.plan)), rebalances: readRebalances(run) });
+  });
+}
+
+/** A text that an earlier version stored, with the members of today. */
+function writeStored(json: JsonWriter, { text, stored }: { readonly stored: StoredText } & Pick<RunTextInput, 'text'>) {
+  const { inset } = stored;
+  if (text === 'record') json.value(upgradedRecord(readJson(stored)));
+  else if (inset === undefined) json.value(upgradedResult(readJson(stored)));
+  else {
+    const whole = readStored(stored);
+    json.token(whole.subarray(0, inset.at));
+    json.token(readStored(inset));
+    json.token(whole.subarray(inset.at));
+  }
+}
+
+/** The overview of a stored run as JSON. @throws Refusal DOCUMENT_UNREADABLE */
+export function overviewOf(run: RunColumns, overview: OverviewFile): Uint8Array<ArrayBuffer> {
+  return 'plan' in overview ? overviewJson(summaryOf(run, planIn(overview.plan))) : readStored(overview.stored);
+}

@@ -67,7 +67,6 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   dates: 'Effective dates of a custom schedule.',
   dividends: 'Return variant: dividends left out, reinvested, or reinvested after withholding tax.',
   splits: 'Whether splits are applied; `ignore` only for prices that are adjusted already.',
-  delisting: 'Value of a security that leaves.',
   missing_prices: 'Carry the last price, leave the name out until the next rebalance, or fail.',
   field: 'Datapoint or reference column.',
   group: 'The group.',

@@ -261,7 +261,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(err).not.toContain('--on-duplicate');
     await writeFile(file('damaged/A.csv'), `${bars('11')}2024-01-03,12\n`); // what has to be answered is told as well
     const twice = (await asked(words)).err;
-    expect(twice).toContain('goes on without. --on-duplicate: Rows of one name and date differ');
+    expect(twice).toContain('skips them. --on-duplicate: Rows of one name and date differ');
     await writeFile(file('damaged/A.csv'), bars('11'));
     const looked = await asked(['inspect', file('damaged')]);
     expect([looked.status, looked.err.includes("--ignore 'B.csv,C.csv,D one.csv'")]).toEqual([2, true]);

@@ -102,8 +102,7 @@ const askedBy = (scopes: readonly Scope[]) =>
 
 test('the answer to a question for health publishes every limit', async () => {
   const { getHealth } = healthHandlers(service([good]));
-  const { text = '' } = await getHealth(askedBy(['read']));
-  const answer: unknown = JSON.parse(text);
+  const { json: answer } = await getHealth(askedBy(['read']));
   expect(Health.parse(answer)).toEqual(answer);
   expect(answer).toHaveProperty('limits', LIMITS);
 });

@@ -50,7 +50,7 @@ export function describeData(desk: () => Desk): void {
     expect(await chosen.filter({ hasText: 'names.csv' }).getByText(/row/).count()).toBe(0);
     await picture(page, 'import');
     expect((await service.ask('GET', '/data/stores/desk-prices')).status).toBe(404);
-    await page.getByRole('button', { name: 'Leave market.csv away' }).click();
+    await page.getByRole('button', { name: 'Remove market.csv' }).click();
     await files.setInputFiles([csv('market.csv', prices())]);
     // Whoever is served another market keeps it unless somebody says otherwise.
     expect(await page.getByLabel('Serve the store now').inputValue()).toBe('false');
@@ -210,7 +210,7 @@ export function describeData(desk: () => Desk): void {
     await write(DAYS.slice(0, -3));
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Data' }).click();
     await page.getByRole('link', { name: 'Connect' }).click();
-    await page.getByLabel('Where it is *').fill(folder);
+    await page.getByLabel('Location *').fill(folder);
     await page.getByLabel('Name *').fill('Connected');
     await page.getByLabel('Serve the store now').selectOption('true');
     await page.getByRole('button', { name: 'Connect' }).click();

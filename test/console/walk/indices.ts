@@ -299,7 +299,7 @@ export function describeIndices(desk: () => Desk): void {
     await figures.getByText(body.sessions.toLocaleString('en-GB'), { exact: true }).waitFor();
     expect(await figures.textContent()).toContain(`Breached${body.breached_sessions.toLocaleString('en-GB')}`);
     await follow(page, '/console/indices/CORE?tab=risk&from=2020-01-02&to=2020-06-30');
-    await page.getByText('The range 2020-01-02 to 2020-06-30 is not used here').waitFor();
+    await page.getByText('The range 2020-01-02 to 2020-06-30 does not apply here').waitFor();
     await page.getByRole('link', { name: 'Scenarios' }).click();
     await page.getByRole('button', { name: 'Window' }).click();
     await page.getByLabel('Start *').fill('2020-02-20');

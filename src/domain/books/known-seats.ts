@@ -7,6 +7,7 @@ import { changesMembers } from '../documents/events-spec.js';
 import { isInAnyText } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
+import { lastAtMost } from '../numbers/search.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { Composer, DeciderFactory, DecisionSeat } from './compositions.js';
 import type { Decider, DecisionMemory } from './decider.js';
@@ -60,12 +61,19 @@ export interface SeatsInput {
   readonly createDecider: DeciderFactory;
 }
 
-/** One content with the deciders that see it. */
+/** Where decisions of one index on one content are made. */
+interface Seat {
+  readonly composer: Composer;
+  /** Day of the decision. */
+  decided: Day;
+  /** The last day up to it of which any bar was known. */
+  known: Day;
+}
+
+/** One content with the seats of indices on it. */
 interface Seen {
   readonly market: MarketData;
-  readonly composer: Composer;
-  /** Session of the decision on the axis of the last content. */
-  decision: number;
+  seatOf(indexId: string): Seat;
 }
 
 /** Decisions on what was known of the market: what a decider remembers passes from one content to the next. */
@@ -75,8 +83,21 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
   let seen: Seen | undefined;
 
   function seeing(market: MarketData): Seen {
-    const deciders = new Map<string, Decider>();
+    const made = new Map<string, Seat>();
     const membersOf = membersIn(market);
+    return {
+      market,
+      // Of an index apart: a decision may ask for an index that is yet to be composed, on the same content.
+      seatOf(indexId) {
+        const seat = made.get(indexId) ?? createSeat(market, membersOf);
+        made.set(indexId, seat);
+        return seat;
+      },
+    };
+  }
+
+  function createSeat(market: MarketData, membersOf: ReturnType<typeof membersIn>): Seat {
+    const deciders = new Map<string, Decider>();
     const own: Composer = {
       ...composer,
       market: (indexId) => marketOn({ market, calendars, code: composer.document(indexId).calendar }),
@@ -90,22 +111,29 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
         return decider;
       },
       decidedOn(indexId, session) {
-        const found = composer.decidedOn(indexId, Math.max(session, made.decision));
+        const { sessions } = composer.market(indexId);
+        // The last session known stands for the day of the decision; those before it are as they were.
+        const isLast = session >= lastAtMost(sessions, seat.known);
+        const found = composer.decidedOn(indexId, isLast ? lastAtMost(sessions, seat.decided) : session);
         return found && { ...found, decision: Math.min(found.decision, session) };
       },
       memory: seats.memory,
       seatOf: (_, session) => ({ composer: own, session }),
     };
-    const made: Seen = { market, composer: own, decision: -1 };
-    return made;
+    const seat: Seat = { composer: own, decided: -Infinity, known: -Infinity };
+    return seat;
   }
 
   const seats: DecisionSeats = {
-    of(indexId, session) {
-      const market = known.at(composer.market(indexId).sessions[session]!);
+    of(indexId, decision) {
+      const { sessions } = composer.market(indexId);
+      const market = known.at(sessions[decision]!);
       if (seen?.market !== market) seen = seeing(market);
-      seen.decision = session;
-      return { composer: seen.composer, session: lastKnown(seen.composer, { indexId, session }) };
+      const seat = seen.seatOf(indexId);
+      const session = lastKnown(seat.composer, { indexId, session: decision });
+      seat.decided = sessions[decision]!;
+      seat.known = sessions[session]!;
+      return { composer: seat.composer, session };
     },
     memory: (indexId) => latest.get(indexId)?.memory?.() ?? composer.memory(indexId),
   };

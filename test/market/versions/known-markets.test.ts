@@ -7,6 +7,7 @@ import { dayFrom, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { contentChange } from '#market/versions/content-change.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';
@@ -16,8 +17,8 @@ import {
   randomMarket,
   withVolume,
 } from '../../domain/backtest/extend/random-definitions.js';
-import { buildMarket } from '../../domain/backtest/market-builder.js';
-import { CALENDARS, run, tryRun, type RunRequest } from '../../domain/backtest/random-run.js';
+import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
+import { CALENDARS, run, runOn, tryRun, type RunRequest } from '../../domain/backtest/random-run.js';
 import { fc } from '../../fast-check.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 12);
@@ -183,6 +184,22 @@ test('a rebalance has the composition of a preview on the version of its day', (
     const { decision } = previewRules(composer, 'X', knownOn).resolved!;
     expect(decision.kind === 'decided' && [...decision.weights]).toEqual([...index.compositions.list[i]!.weights]);
   });
+});
+
+test.each(['MAIN', 'OTHER'])('indices that a decision asks for are as they were decided by then: on %s', (calendar) => {
+  const span = { from: '2024-01-01', to: '2024-01-31' };
+  const calendars = weekdayCalendars({ MAIN: { ...span, holidays: [] }, OTHER: { ...span, holidays: [DATES[1]!] } });
+  const asked = (id: string): IndexDocument => IndexDocument.parse({ ...DAILY, id, name: id, calendar });
+  const documents = { Q: asked('Q'), R: asked('R') };
+  const weighting = {
+    type: 'FieldWeight',
+    params: { field: parseExpression('0.1 + weight_in("Q") + 2 * weight_in("R")').tree },
+  };
+  const document = IndexDocument.parse({ ...DAILY, pipeline: { weighting } });
+  const appended = DATES.map((date, i) => ({ knownOn: dayFrom(date), content: cut(right, i + 1) }));
+  const plain = runOn(calendars, cut(right, 5), document, requestOf(documents));
+  const known = runOn(calendars, cut(right, 5), document, requestOf(documents, knownOf(appended)));
+  expect(decided(known)).toEqual(decided(plain));
 });
 
 test('a day whose prices came on the next one is decided on the day before', () => {

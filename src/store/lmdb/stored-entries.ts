@@ -26,6 +26,7 @@ export function openDocumentsReader(folder: string): LmdbDocumentsReader {
       for (const { key, value } of database.getRange({})) yield entryOf(keyText(key), value);
     },
     async entry(key) {
+      database.resetReadTxn(); // It would read as of the beginning of this turn of the event loop.
       const value = database.get(keyBytes(key));
       return value === undefined ? undefined : entryOf(key, value);
     },

@@ -15,7 +15,7 @@ import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-se
 import { bookHoldings, storedHoldings } from '#views/exposures/sides.js';
 import { comparedWith } from './compared.js';
 import { windowOf } from './run-view.js';
-import { groupSpells, ownGroup } from '#domain/market/market-groups.js';
+import { groupSpells, OWN_GROUPS, ownGroup } from '#domain/market/market-groups.js';
 import { indexUniverse, type UniverseOn } from './index-universe.js';
 import { figuresOf } from '../run-files/kept-figures.js';
 import { onEngine } from '../input/numerics.js';
@@ -25,9 +25,6 @@ import { withRunFile } from '../run-files/run-file.js';
 import { fieldOfText } from '#domain/datapoints/expressions/field-text.js';
 import { isField, type FieldLeaf } from '#domain/datapoints/expressions/tree.js';
 import type { FieldRequest } from '#domain/datapoints/field-request.js';
-
-/** Groups of which every name is one by itself. */
-const OWN_GROUPS = 'IDENTIFIER';
 
 /**
  * Exposures of a stored run.

@@ -1,4 +1,3 @@
-import { bookRounding } from './book-rounding.js';
 import type { IndexText } from '../documents/amended-texts.js';
 import { textFollowedOn, textSpans } from '../documents/text-spans.js';
 import { breachRuleOf, breachWatch } from '../compliance/breach-watch.js';
@@ -11,22 +10,11 @@ import type { Book } from './book.js';
 import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
 import { addComposition, decideOne } from './decide-one.js';
 import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
-import { indexTerms } from './index-run.js';
-import { resumeOf, storedAfter, storedBook, type StoredBook } from './resumed-book.js';
-import { shareChangeTerms } from './share-changes.js';
-import { simulateBook } from './simulate-book.js';
+import { bookUntil, storedUntil, type WatchInput } from './watched-book.js';
+import type { StoredBook } from './resumed-book.js';
 
 /** Sessions simulated at a time: what a breach makes simulate again. */
 const SPAN_SESSIONS = 32;
-
-export interface WatchInput {
-  readonly indexId: string;
-  /** Rebalances of the schedule, ascending; the first is that of the first session. */
-  readonly due: readonly DueRebalance[];
-  readonly first: number;
-  readonly last: number;
-  readonly tick?: ((fraction: number) => void) | undefined;
-}
 
 export type Watched = Pick<Compositions, 'list' | 'findings' | 'called'>;
 
@@ -68,7 +56,7 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
     state.rule = rule;
     const span: Span = { stored, at, to, known, decide, sm, text };
     const book = watchSpan(composer, input, span, state);
-    stored = stored === null ? storedBook(book) : storedAfter(stored, book);
+    stored = storedUntil(stored, book);
     at = to;
   }
   return { list: known, findings, ...(state.called === undefined ? {} : { called: state.called }) };
@@ -116,7 +104,7 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
   const { at, to, decide, sm, text } = span;
   const { rebalance } = text.document;
   const { rule } = state;
-  let book = bookOf(composer, input, span);
+  let book = bookUntil(composer, { ...input, ...span });
   if (rule === null) return book;
   let from = at + 1;
   for (;;) {
@@ -141,7 +129,7 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
       ...(text.position === 0 ? {} : { amendment: text.position }),
     });
     if (composition === undefined || session > to) continue;
-    book = bookOf(composer, input, span);
+    book = bookUntil(composer, { ...input, ...span });
     if (session === breach) from = breach; // Its close is another now.
   }
 }
@@ -178,26 +166,4 @@ function nextBreach(book: Book, { rule, from, to, span, state }: WatchedSpan): n
     if (begins && session > state.calledUntil && inForce(span.known, session)?.session !== session) return session;
   }
   return null;
-}
-
-function bookOf(composer: Composer, { indexId, first }: WatchInput, { stored, at, to, known }: Span): Book {
-  const document = composer.document(indexId);
-  const treatment = composer.treatment(indexId);
-  const sm = composer.market(indexId);
-  return simulateBook({
-    title: `The index ${indexId}`,
-    sm,
-    outside: composer.outsideMergers(indexId),
-    shareChanges: shareChangeTerms({ sm, document, treatment }),
-    treatment,
-    growth: indexTerms({ treatment, document }),
-    from: stored === null ? first : at,
-    to,
-    targets: known.filter(({ session }) => session > at && session <= to),
-    initialValue: document.base_value,
-    ...bookRounding(document, sm),
-    costRate: 0,
-    fills: 'all',
-    ...(stored === null ? {} : { resume: resumeOf(stored, at) }),
-  });
 }

@@ -18,12 +18,11 @@ import {
   unitAt,
   type At,
   type Ends,
-  type MemberChangesInput,
   type Standing,
   type Watch,
 } from './member-watch.js';
 import { candidatesFor, ENTRY_SESSIONS, enteringComposition, type Entry } from './replacements.js';
-import { storedAfter, storedBook, type StoredBook } from './resumed-book.js';
+import { storedUntil, type WatchInput } from './watched-book.js';
 
 /** Sessions simulated at a time: what a change of constituents makes simulate again. */
 const SPAN_SESSIONS = 64;
@@ -40,10 +39,7 @@ export function hasMemberChanges(composer: Composer, indexId: string): boolean {
  * composition of its own, decided from data up to its session.
  * @cost O(T H), and SPAN_SESSIONS more for each change
  */
-export function decideWithChanges(
-  composer: Composer,
-  input: MemberChangesInput,
-): Pick<Compositions, 'list' | 'findings'> {
+export function decideWithChanges(composer: Composer, input: WatchInput): Pick<Compositions, 'list' | 'findings'> {
   const under = watchesOf(composer, input);
   const watch = under[0]!; // Every index has a first text.
   const { due, known, last, tick } = watch;
@@ -64,16 +60,16 @@ export function decideWithChanges(
 }
 
 /** An index under each of its texts, with one list of compositions. */
-function watchesOf(composer: Composer, input: MemberChangesInput): Watch[] {
+function watchesOf(composer: Composer, input: WatchInput): Watch[] {
   const shared = { known: [], findings: [] };
   return textsOf(composer.document(input.indexId)).map((text) => createWatch(composer, { ...input, ...shared, text }));
 }
 
-interface WatchInput extends MemberChangesInput, Pick<Watch, 'known' | 'findings'> {
+interface TextInput extends WatchInput, Pick<Watch, 'known' | 'findings'> {
   readonly text: IndexText;
 }
 
-function createWatch(whole: Composer, { text, ...input }: WatchInput): Watch {
+function createWatch(whole: Composer, { text, ...input }: TextInput): Watch {
   const { document, position } = text;
   const composer = whole.under(input.indexId, position);
   const sm = composer.market(input.indexId);
@@ -187,14 +183,10 @@ function passSpan(under: readonly Watch[], standing: Standing, to: number): Stan
   const uncapped = isCapped(first) ? bookOf(first, standing, to, true) : null;
   return {
     at: to,
-    book: after(standing.book, book),
-    uncapped: uncapped && after(standing.uncapped, uncapped),
+    book: storedUntil(standing.book, book),
+    uncapped: uncapped && storedUntil(standing.uncapped, uncapped),
     unit: unitAt(first, { standing, book, session: to }),
   };
-}
-
-function after(before: StoredBook | null, book: Book): StoredBook {
-  return before === null ? storedBook(book) : storedAfter(before, book);
 }
 
 type Change = (watch: Watch, at: At) => Composition | undefined;

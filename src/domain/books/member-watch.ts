@@ -4,27 +4,15 @@ import { weighsItself } from '../documents/share-terms.js';
 import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Book } from './book.js';
-import { bookRounding } from './book-rounding.js';
+import { bookUntil, type WatchInput } from './watched-book.js';
 import { inForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { ReviewPool } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
-import { indexTargets, indexTerms } from './index-run.js';
 import { marketWorth, type EnteringInput } from './replacements.js';
-import { ownEnd, resumeOf, type StoredBook } from './resumed-book.js';
-import { shareChangeTerms } from './share-changes.js';
-import { simulateBook } from './simulate-book.js';
-
-export interface MemberChangesInput {
-  readonly indexId: string;
-  /** Rebalances of the schedule, ascending; the first is that of the first session. */
-  readonly due: readonly DueRebalance[];
-  readonly first: number;
-  readonly last: number;
-  readonly tick?: ((fraction: number) => void) | undefined;
-}
+import { ownEnd, type StoredBook } from './resumed-book.js';
 
 /** An index while its changes between reviews are looked for. */
-export interface Watch extends MemberChangesInput {
+export interface Watch extends WatchInput {
   /** Decides by any text. */
   readonly whole: Composer;
   /** On the text. */
@@ -120,27 +108,7 @@ export function enteringAt(
 }
 
 export function bookOf(watch: Watch, standing: Standing, to: number, isUncapped = false): Book {
-  const { whole: composer, indexId, sm, known, first } = watch;
-  const document = composer.document(indexId);
-  const { at } = standing;
+  const { whole, indexId, known, first } = watch;
   const stored = isUncapped ? standing.uncapped : standing.book;
-  const treatment = composer.treatment(indexId);
-  return simulateBook({
-    title: `The index ${indexId}`,
-    sm,
-    treatment,
-    outside: composer.outsideMergers(indexId),
-    shareChanges: shareChangeTerms({ sm, document, treatment }),
-    growth: indexTerms({ treatment, document }),
-    from: stored === null ? first : at,
-    to,
-    targets: known
-      .filter(({ session }) => (stored === null || session > at) && session <= to)
-      .map((composition) => indexTargets(composition, isUncapped)),
-    initialValue: document.base_value,
-    ...bookRounding(document, sm),
-    costRate: 0,
-    fills: 'all',
-    ...(stored === null ? {} : { resume: resumeOf(stored, at) }),
-  });
+  return bookUntil(whole, { indexId, first, stored, at: standing.at, to, known, isUncapped });
 }

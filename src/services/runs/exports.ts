@@ -8,6 +8,7 @@ import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { marketKey } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { OWN_GROUPS } from '#domain/market/market-groups.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { StaleState } from '#domain/backtest/stale.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -70,9 +71,6 @@ export interface ExportsDependencies {
 
 /** Changes with what an export of the same run is made of. */
 const EXPORT_VERSION = 2;
-
-/** Groups of which every name is one by itself. */
-const OWN_GROUPS = 'IDENTIFIER';
 
 /** Exports that are known to be too large to be held: bytes of them are not collected again. */
 const LARGE_KNOWN = 1000;

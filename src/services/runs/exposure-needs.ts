@@ -1,3 +1,4 @@
+import { OWN_GROUPS } from '#domain/market/market-groups.js';
 import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { NeededExposures } from '#jobs/tasks/views.js';
 import { findRun, isWholeHistory } from '../stored/run-documents.js';
@@ -8,9 +9,6 @@ import { comparedOf, type Asked, type NeedRooms } from './need.js';
 
 /** Column of groups where none is asked for: without it all securities are one group. */
 const DEFAULT_GROUPS = 'SECTOR';
-
-/** Groups of which every security is one by itself. */
-export const OWN_GROUPS = 'IDENTIFIER';
 
 interface ExposuresQuery {
   readonly by?: string | undefined;

@@ -5,12 +5,12 @@ import { validateConstraints } from '#domain/constraints/validate.js';
 import { readRows } from '#domain/documents/constraint-set.js';
 import { statedRows } from '#domain/documents/row-settings.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { OWN_GROUPS } from '#domain/market/market-groups.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import type { NeededLimits } from '#jobs/tasks/views.js';
-import { OWN_GROUPS } from './exposure-needs.js';
 import { assertReferenceColumn } from './reference-column.js';
 import type { Asked, NeedRooms } from './need.js';
 

@@ -2,6 +2,7 @@ import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { type IndexDocument, isRuleDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { OWN_GROUPS } from '#domain/market/market-groups.js';
 import { latest } from '#domain/datapoints/field-request.js';
 import { resolve } from '#domain/datapoints/resolution.js';
 import type { Lane, ComputePool } from '#jobs/compute-pool.js';
@@ -29,9 +30,8 @@ const RUNS_READ_MAX = 200;
 /** Returns of the window that rolling risk is asked for: only its code is wanted. */
 const ROLLING_WINDOW = 63;
 
-/** Groups of the exposures that are asked for, and those of which every name is one by itself. */
+/** Groups of the exposures that are asked for. */
 const SHOWN_GROUPS = 20;
-const OWN_GROUPS = 'IDENTIFIER';
 
 /** Tasks whose code a thread of a lane loads; those that are left out are rarer, or take longer than their code. */
 const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {

@@ -2,7 +2,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { groupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
-import { groupOf, groupSpells, ownGroup } from '#domain/market/market-groups.js';
+import { groupOf, groupSpells, OWN_GROUPS, ownGroup } from '#domain/market/market-groups.js';
 import { panelRows } from '../../panel-rows.js';
 import { storedLabels } from '../../stored-labels.js';
 import { BATCH_ROWS, type Batch, type ExportSource, type Producer } from '../batch.js';
@@ -89,7 +89,7 @@ const DEFAULT_GROUPS = 'SECTOR';
 
 /** By the market; without it by the sectors that the run has stored. */
 function groupedBy({ columns, market, by = DEFAULT_GROUPS }: ExportSource): GroupOfDay {
-  if (by === 'IDENTIFIER') return ownGroup;
+  if (by === OWN_GROUPS) return ownGroup;
   if (market !== null) return groupSpells(market, by);
   const sectors = by === DEFAULT_GROUPS ? storedSectors(columns) : new Map<string, string | null>();
   return (name) => ({ group: groupOf(sectors.get(name) ?? null), until: Infinity });

@@ -5,7 +5,9 @@ const columns = {
   date: date('Session.'),
   identifier: text('The security.'),
   name: text('NAME of the reference data.'),
-  isin: text('ISIN of the reference data; null without one. The same holds for the identifiers beside it.'),
+  isin: text(
+    'ISIN of the reference data; null where the store has none. The other identifiers are read in the same way.',
+  ),
   sedol: text('SEDOL.'),
   cusip: text('CUSIP.'),
   figi: text('FIGI.'),

@@ -176,3 +176,18 @@ test('timings are of test files that are there', () => {
   expect(timed.length).toBeGreaterThan(0);
   expect(timed.filter((file) => !existsSync(`test/${file}`))).toEqual([]);
 });
+
+test('a module that several test files import registers nothing as it is loaded: workers load it once', () => {
+  const tests = sources('test');
+  const imports = new Map(tests.map((file) => [file, references(file)]));
+  const registering = tests.filter(
+    (file) => !file.endsWith('.test.ts') && /^(?:before|after)(?:All|Each)\(/m.test(readFileSync(file, 'utf8')),
+  );
+  const importers = (module: string): string[] => {
+    const found = new Set([module]);
+    for (const file of found) for (const [other, of] of imports) if (of.includes(file)) found.add(other);
+    return [...found].filter((file) => file.endsWith('.test.ts'));
+  };
+  expect(registering.length).toBeGreaterThan(0);
+  expect(registering.filter((file) => importers(file).length > 1)).toEqual([]);
+});

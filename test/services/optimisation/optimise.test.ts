@@ -6,7 +6,9 @@ import { describeTails } from './optimise/tails.js';
 import { describeUncertainty } from './optimise/uncertainty.js';
 import { describeRiskAndCandidates } from './optimise/risk-and-candidates.js';
 import { describeStoredModels } from './optimise/stored-models.js';
+import { useOptimisations } from './optimise/set-up.js';
 
+useOptimisations();
 describeConstraintSets();
 describeRuns();
 describeDerivedIndex();

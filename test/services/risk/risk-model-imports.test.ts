@@ -1,3 +1,4 @@
+import { useOptimisations } from '../optimisation/optimise/set-up.js';
 import {
   describeCoverage,
   describeDamagedBodies,
@@ -7,6 +8,7 @@ import {
 import { describeDated } from './risk-model-imports/dated.js';
 import { describeRoundTrips } from './risk-model-imports/round-trips.js';
 
+useOptimisations();
 describeRoundTrips();
 describeDated();
 describeRepairs();

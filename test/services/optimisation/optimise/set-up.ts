@@ -42,7 +42,14 @@ export const parent = {
 };
 
 export let service: RunningService;
-beforeAll(async () => {
+
+/** Starts a service with the market and its parent index for the file that calls it. */
+export function useOptimisations(): void {
+  beforeAll(startService);
+  afterAll(() => service.close());
+}
+
+async function startService(): Promise<void> {
   service = await runService();
   const tables = {
     market: frame(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], marketRows()),
@@ -60,8 +67,7 @@ beforeAll(async () => {
   });
   expect(imported.status, JSON.stringify(imported.body).slice(0, 800)).toBe(201);
   expect((await service.ask('POST', '/indices', parent)).status).toBe(200);
-});
-afterAll(() => service.close());
+}
 
 export const put = async (id: string, constraints: unknown[]) => {
   const { status, body } = await service.ask('PUT', `/optimise/constraint-sets/${id}`, { id, name: id, constraints });

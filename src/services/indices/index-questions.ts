@@ -21,9 +21,9 @@ import { headOf, versionWith } from '#store/history/history.js';
 import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
-import { modelFiles, runModelFiles } from '../stored/used-models.js';
+import { runDefinition } from '../stored/run-definition.js';
+import { modelFiles } from '../stored/used-models.js';
 import { requireRun } from '../stored/run-documents.js';
-import { storedPlan, withDefaults } from '../stored/stored-plans.js';
 import { findIndex, requireIndex, storedIndices } from '../stored/stored-indices.js';
 import { withHead } from '../stored/stamped-json.js';
 import { withWatchlist } from './watchlist-universes.js';
@@ -140,9 +140,8 @@ export function createIndexQuestions({
   /** The definition that a run was made from, as it was. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
   async function definitionOfRun(subject: string, id: string): Promise<Definition> {
     const run = await requireRun(documents, { subject, id });
-    const { indexId, documents: all, models } = withDefaults(await storedPlan(artifacts, run));
-    const files = await runModelFiles(artifacts, models, run.artifacts.models);
-    return { document: all[indexId]!, documents: all, ...files, version: run.index_version ?? null };
+    const { indexId, ...reached } = (await runDefinition(artifacts, run)).definition;
+    return { document: reached.documents[indexId]!, ...reached, version: run.index_version ?? null };
   }
 
   async function preview(definition: Definition, terms: PreviewTerms, signal: AbortSignal): Json {

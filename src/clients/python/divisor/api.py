@@ -590,7 +590,7 @@ class Operations:
         """
         return self._transport.content("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}, accept=media)
 
-    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ExportView:
+    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ExportView:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
@@ -598,13 +598,13 @@ class Operations:
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param start: First date. Default: that of the run.
         :param end: Last date. Default: that of the run.
-        :param date: Session of `closing` and `opening`: the last at or before it. Default: the last of the run.
+        :param date: Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.
         :param by: Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
         """
         return cast("c.ExportView", self._transport.json("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}))
 
-    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
@@ -613,7 +613,7 @@ class Operations:
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param start: First date. Default: that of the run.
         :param end: Last date. Default: that of the run.
-        :param date: Session of `closing` and `opening`: the last at or before it. Default: the last of the run.
+        :param date: Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.
         :param by: Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
         """

@@ -2786,7 +2786,7 @@ class ExportView(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The table, as it was asked for.
-    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
+    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
     #: Names of the columns.
     columns: t.Sequence[str]
     #: Rows, a value a column; dates are YYYY-MM-DD.

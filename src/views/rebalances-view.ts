@@ -4,6 +4,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { roundedOn } from './rounded.js';
 import { storedDate } from './weights-view.js';
 import { rebalanceFigures, weightsAround, type WeightsAround } from './rebalance-figures.js';
 
@@ -110,15 +111,16 @@ function namesOf(
   const { names, rebalances } = columns.header;
   const H = names.length;
   const uncapped = columns.f64('raw', r * H, (r + 1) * H);
+  const round = roundedOn(columns, 'weights', dayFrom(rebalances[r]!.date));
   const tradeOf = tradesAt(rebalances[r]!.at, decisions);
   return names
     .map((identifier, i) => ({
       identifier,
-      before: before && before[i]!,
-      after: after[i]!,
+      before: before && round(before[i]!),
+      after: round(after[i]!),
       change: before && after[i]! - before[i]!,
-      target: target[i]!,
-      uncapped: uncapped[i]!,
+      target: round(target[i]!),
+      uncapped: round(uncapped[i]!),
       capped: capped[i] === 1,
       ...tradeOf(identifier),
     }))

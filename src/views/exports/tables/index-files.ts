@@ -4,7 +4,7 @@ import { ID_COLUMNS, type IdColumn } from '#domain/exports/index-file-tables.js'
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
 import { lastAtMost } from '#domain/numbers/search.js';
 import { storedLabels } from '../../stored-labels.js';
-import { roundedBy } from '../../rounded.js';
+import { roundedOn } from '../../rounded.js';
 import { inBatches, textValues, type Batch, type ExportSource, type Producer, type TextValues } from '../batch.js';
 import { closingFile, openingFile, type IndexFile } from '../index-file.js';
 
@@ -47,7 +47,7 @@ function securityRows({ columns, market }: FileSource, file: IndexFile): Securit
   const value = (place: number): number => file.shares[place]! * file.price[place]! * file.fx[place]!;
   const whole = places.reduce((sum, place) => sum + value(place), 0);
   const counts = countsOf(file, market);
-  const round = roundedBy(columns, 'weights');
+  const round = roundedOn(columns, 'weights', file.day);
   return {
     count: places.length,
     columns: {

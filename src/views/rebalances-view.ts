@@ -2,6 +2,7 @@ import type { RebalanceList, RebalanceView } from '#contract/analytics/rebalance
 import { readDecisions, type RecordedDecisions } from '#domain/backtest/run-file/decisions.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
+import { isReviewed } from '#domain/schedule/rebalance-causes.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { roundedOn } from './rounded.js';
@@ -73,7 +74,7 @@ function rowOf(columns: RunColumns, { r, around }: Placed, decisions: RecordedDe
   return {
     date,
     cause,
-    review: snapshot?.reviews?.[0] ?? null,
+    review: isReviewed(cause) ? (snapshot?.reviews?.join(', ') ?? null) : null,
     phase: snapshot?.phase ?? null,
     schedule_dates: [date, ...Array.from(snapshot?.also ?? [], formatDay)],
     stale_fills: fillsOf(snapshot, decisions?.identifiers ?? []),

@@ -2677,7 +2677,7 @@ export interface FastExitSpec {
   readonly rank: number;
   /** Datapoint, largest first, over constituents and candidates. */
   readonly field: string;
-  /** Dates on which constituents are ranked, as those of a rebalance. */
+  /** Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly. */
   readonly schedule: RebalanceSpec;
 }
 
@@ -2686,7 +2686,7 @@ export interface FastExitSpecInput {
   readonly rank: number;
   /** Datapoint, largest first, over constituents and candidates. */
   readonly field?: string | undefined;
-  /** Dates on which constituents are ranked, as those of a rebalance. */
+  /** Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly. */
   readonly schedule?: RebalanceSpecInput | undefined;
 }
 
@@ -6196,7 +6196,7 @@ export interface RebalanceRow {
   readonly date: string;
   /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Review that decided it, the first where several ran on the date; null where the run does not store it. */
+  /** Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it. */
   readonly review: string | null;
   /** Fraction of the rebalance that is done after this close; null where the run does not store it. */
   readonly phase: number | null;
@@ -6342,7 +6342,7 @@ export interface RebalanceView {
   readonly date: string;
   /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Review that decided it, the first where several ran on the date; null where the run does not store it. */
+  /** Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it. */
   readonly review: string | null;
   /** Fraction of the rebalance that is done after this close; null where the run does not store it. */
   readonly phase: number | null;

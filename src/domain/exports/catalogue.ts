@@ -76,6 +76,10 @@ export const EXPORTS = {
       decision_date: date(
         'Day up to which data decided it: the effective date without an effective lag. Null for a rebalance of a strategy of its own, and beyond the latest 400.',
       ),
+      cause: text('`schedule`, `breach`, or a change between reviews: `replacement`, `fast_exit`, `fast_entry`.'),
+      review: text(
+        'Reviews that decided it, in their order; null for a change between reviews and beyond the latest 400.',
+      ),
       constituents: count('Securities with a weight above 0.'),
       added: count('Securities with a position that were not held just before; all at the first.'),
       removed: count('Names held just before and no more.'),

@@ -2992,7 +2992,7 @@ class FastExitSpec(t.TypedDict):
     rank: int
     #: Datapoint, largest first, over constituents and candidates.
     field: str
-    #: Dates on which constituents are ranked, as those of a rebalance.
+    #: Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpec
 
 
@@ -3004,7 +3004,7 @@ class _FastExitSpecInput(t.TypedDict):
 class FastExitSpecInput(_FastExitSpecInput, total=False):
     #: Datapoint, largest first, over constituents and candidates.
     field: str
-    #: Dates on which constituents are ranked, as those of a rebalance.
+    #: Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpecInput
 
 
@@ -6909,7 +6909,7 @@ class RebalanceRow(t.TypedDict):
     date: str
     #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Review that decided it, the first where several ran on the date; null where the run does not store it.
+    #: Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it.
     review: t.Optional[str]
     #: Fraction of the rebalance that is done after this close; null where the run does not store it.
     phase: t.Optional[float]
@@ -7058,7 +7058,7 @@ class RebalanceView(t.TypedDict):
     date: str
     #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Review that decided it, the first where several ran on the date; null where the run does not store it.
+    #: Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it.
     review: t.Optional[str]
     #: Fraction of the rebalance that is done after this close; null where the run does not store it.
     phase: t.Optional[float]

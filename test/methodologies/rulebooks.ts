@@ -31,7 +31,7 @@ import {
 import { developedNet, phasedFreeFloat, tenForty } from './cap-rules.js';
 import { risingDividends } from './dividend-rules.js';
 import { growth100, leaders40 } from './review-rules.js';
-import { parisAligned } from './optimised-rules.js';
+import { minimumVolatility, parisAligned } from './optimised-rules.js';
 import { hierarchicalRiskParity } from './risk-rules.js';
 
 /** Rules by the id of their template, with the numbers of securities of this store. */
@@ -75,6 +75,7 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'developed-net': developedNet,
   'phased-free-float': phasedFreeFloat,
   'paris-aligned': parisAligned(100, 0.06),
+  'minimum-volatility': minimumVolatility(60, 0.05),
 };
 
 /** The contracts designated in each month at their production weights, rolled into over five closes. */

@@ -27,6 +27,10 @@ const SCALED: Readonly<Record<string, readonly (readonly [string, string])[]>> =
     ['"upper":0.02', '"upper":0.06'],
     ['"lower":-0.05,"upper":0.05', '"lower":-0.15,"upper":0.15'],
   ],
+  'minimum-volatility': [
+    ['"count":150', '"count":60'],
+    ['"upper":0.015', '"upper":0.05'],
+  ],
   'fundamental-weights': [['"count":1000', '"count":100']],
   'fixed-count-600': [['"count":600,"enter_rank":550,"exit_rank":750', '"count":120,"enter_rank":110,"exit_rank":150']],
   'float-bands': [['"count":300,"enter_rank":240,"exit_rank":360', '"count":60,"enter_rank":48,"exit_rank":72']],

@@ -23,7 +23,8 @@ import type { DataVersions } from '../datasets/data-versions.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import { modelFiles, runModelFiles } from '../stored/used-models.js';
 import { requireRun } from '../stored/run-documents.js';
-import { storedPlan, withDefaults } from '../stored/stored-plans.js';
+import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { storedPlan } from '../stored/stored-plans.js';
 import { findIndex, requireIndex, storedIndices } from '../stored/stored-indices.js';
 import { withHead } from '../stored/stamped-json.js';
 import { withWatchlist } from './watchlist-universes.js';
@@ -140,7 +141,7 @@ export function createIndexQuestions({
   /** The definition that a run was made from, as it was. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
   async function definitionOfRun(subject: string, id: string): Promise<Definition> {
     const run = await requireRun(documents, { subject, id });
-    const { indexId, documents: all, models } = withDefaults(await storedPlan(artifacts, run));
+    const { indexId, documents: all, models } = planWithDefaults(await storedPlan(artifacts, run));
     const files = await runModelFiles(artifacts, models, run.artifacts.models);
     return { document: all[indexId]!, documents: all, ...files, version: run.index_version ?? null };
   }

@@ -5,7 +5,8 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { runModelFiles } from '../stored/used-models.js';
-import { storedPlan, withDefaults } from '../stored/stored-plans.js';
+import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { storedPlan } from '../stored/stored-plans.js';
 
 interface UniverseDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
@@ -23,7 +24,7 @@ export async function universeOfRun(
 ): Promise<ComparedWith | null> {
   if (!fields.some(readsUniverse)) return null;
   if (run.artifacts.plan !== undefined) {
-    const { indexId, documents: all, models } = withDefaults(await storedPlan(artifacts, run));
+    const { indexId, documents: all, models } = planWithDefaults(await storedPlan(artifacts, run));
     return { indexId, documents: all, ...(await runModelFiles(artifacts, models, run.artifacts.models)) };
   }
   const document = await findIndex(documents, run.index_id);

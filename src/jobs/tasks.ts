@@ -41,7 +41,7 @@ import type {
   SumSweepInput,
   SweepPartInput,
   SweepPartOutput,
-  WriteSweepPartInput,
+  SweepSum,
 } from './tasks/runs.js';
 import type {
   ContentChangeInput,
@@ -55,14 +55,13 @@ import type { RunViewInput } from './tasks/views.js';
 import type {
   BacktestOrder,
   EstimateRiskModelOrder,
-  OnMarket,
   OptimiseOrder,
   PlanSimulationOrder,
   RenderOrder,
   ReplayOrder,
   SweepPartOrder,
   ValidateRiskModelOrder,
-  WriteSweepPartOrder,
+  SumSweepOrder,
 } from './tasks/references.js';
 import type { TaskControl } from './thread-messages.js';
 
@@ -83,14 +82,8 @@ export interface Tasks {
   replay: { order: ReplayOrder; input: ReplayInput; output: WrittenView };
   /** Some variants of a sweep. */
   'sweep-part': { order: SweepPartOrder; input: SweepPartInput; output: SweepPartOutput };
-  /** The same for the node of the sweep. */
-  'write-sweep-part': {
-    order: WriteSweepPartOrder;
-    input: WriteSweepPartInput;
-    output: { readonly outcomes: ArtifactRef };
-  };
   /** All variants of a sweep ranked: a SweepView as JSON. */
-  'sum-sweep': { order: OnMarket<SumSweepInput>; input: SumSweepInput; output: WrittenView };
+  'sum-sweep': { order: SumSweepOrder; input: SumSweepInput; output: SweepSum };
   /** A view of stored runs as JSON. */
   'view-run': { input: RunViewInput; output: HashedBytes };
   /** The record of a stored run, a BacktestResultSummary, or its result, a BacktestRunResult, as JSON. */

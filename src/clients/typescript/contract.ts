@@ -4381,8 +4381,16 @@ export interface Limits {
   readonly MAX_SIMULATION_SESSIONS: number;
   /** Paths of a simulation: four numbers of each are kept. */
   readonly MAX_SIMULATION_PATHS: number;
-  /** Variants of a sweep: twice what is measured to fit in a minute. */
+  /** Variants of a sweep: an hour of two workers at 70 ms each. */
   readonly MAX_SWEEP_VARIANTS: number;
+  /** Variants of a sweep that are listed one by one; more are a grid. */
+  readonly MAX_SWEEP_PATCHES: number;
+  /** Variants of a sweep times sessions: 3.6 GB of levels on disk until it ends. */
+  readonly MAX_SWEEP_LEVELS: number;
+  /** Rows in the result of a sweep, the best first; all are read in blocks. */
+  readonly MAX_SWEEP_RESULT_ROWS: number;
+  /** Rows of a block of a result. */
+  readonly MAX_BLOCK_ROWS: number;
   /** Splits of time that a choice among variants is tested by. */
   readonly MAX_SWEEP_SPLITS: number;
   /** Callbacks of one job: so many clients may ask for the same work. */
@@ -8554,6 +8562,19 @@ export interface SweepRow {
   readonly error: ErrorDetail | null;
 }
 
+export interface SweepRows {
+  /** The sweep. */
+  readonly sweep_id: string;
+  /** Rows of all blocks: variants of the sweep. */
+  readonly count: number;
+  /** Which block, counted from 0. */
+  readonly block: number;
+  /** Number of blocks. */
+  readonly blocks: number;
+  /** By rank, those that were refused last. */
+  readonly rows: readonly SweepRow[];
+}
+
 export interface SweepSelection {
   /** Variants that ran: those whose levels are equal bit for bit count once. Trials count as independent, which makes the deflation strict where they are alike. */
   readonly trials: number;
@@ -8606,7 +8627,7 @@ export interface SweepView {
   readonly refused: number;
   /** Metric of the ranking. */
   readonly rank_by: 'sharpe_ratio' | 'total_return' | 'annualised_return' | 'max_drawdown' | 'volatility' | 'tracking_error' | 'tracking_difference';
-  /** By rank, those that were refused last. */
+  /** By rank, those that were refused last: the first 2000. All are read in blocks by GET /analytics/sweeps/{sweep_id}/rows. */
   readonly rows: readonly SweepRow[];
   /** Null when every variant was refused. */
   readonly selection: SweepSelection | null;
@@ -10129,6 +10150,11 @@ export interface Operations {
     request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: SweepRequest };
     answer: SweepJobStatus;
   };
+  /** Rows of a sweep in blocks. */
+  getSweepRows: {
+    request: { readonly params: { readonly sweep_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
+    answer: SweepRows;
+  };
   /** Simulate where the level of a stored run may go, as a job. */
   simulateIndex: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined } | undefined; readonly body?: SimulationRequest | null | undefined };
@@ -10627,6 +10653,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   exportRiskModel: 'GET /risk-models/{model_id}/export',
   replayRun: 'POST /analytics/{index_id}/replay',
   startSweep: 'POST /analytics/sweeps',
+  getSweepRows: 'GET /analytics/sweeps/{sweep_id}/rows',
   simulateIndex: 'POST /analytics/{index_id}/simulate',
   getRollingRisk: 'GET /analytics/{index_id}/rolling',
   renderReport: 'POST /reports/render',

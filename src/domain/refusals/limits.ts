@@ -99,7 +99,17 @@ export const LIMIT_SPECS = {
   MAX_QUERY_SECONDS: { value: 60, help: 'Wall time of a computation that is answered at once (previews, what-if).' },
   MAX_SIMULATION_SESSIONS: { value: 2520, help: 'Sessions of a simulated path: ten years.' },
   MAX_SIMULATION_PATHS: { value: 1_000_000, help: 'Paths of a simulation: four numbers of each are kept.' },
-  MAX_SWEEP_VARIANTS: { value: 2000, help: 'Variants of a sweep: twice what is measured to fit in a minute.' },
+  MAX_SWEEP_VARIANTS: { value: 100_000, help: 'Variants of a sweep: an hour of two workers at 70 ms each.' },
+  MAX_SWEEP_PATCHES: { value: 10_000, help: 'Variants of a sweep that are listed one by one; more are a grid.' },
+  MAX_SWEEP_LEVELS: {
+    value: 300_000_000,
+    help: 'Variants of a sweep times sessions: 3.6 GB of levels on disk until it ends.',
+  },
+  MAX_SWEEP_RESULT_ROWS: {
+    value: 2000,
+    help: 'Rows in the result of a sweep, the best first; all are read in blocks.',
+  },
+  MAX_BLOCK_ROWS: { value: 1000, help: 'Rows of a block of a result.' },
   MAX_SWEEP_SPLITS: { value: 1000, help: 'Splits of time that a choice among variants is tested by.' },
   MAX_JOB_CALLBACKS: { value: 10, help: 'Callbacks of one job: so many clients may ask for the same work.' },
   MAX_WAITING_CALLBACKS: {

@@ -782,6 +782,13 @@ class Operations:
         """
         return Job(self._transport, self._transport.json("POST", "/analytics/sweeps", body=body, query={"callback": callback}))
 
+    def get_sweep_rows(self, sweep_id: str, *, block: Optional[int] = None) -> c.SweepRows:
+        """Rows of a sweep in blocks.
+
+        :param block: Which block, counted from 0.
+        """
+        return cast("c.SweepRows", self._transport.json("GET", f"/analytics/sweeps/{word(sweep_id)}/rows", query={"block": block}))
+
     def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.SimulationView]:
         """Simulate where the level of a stored run may go, as a job.
 

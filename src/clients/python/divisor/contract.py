@@ -4908,8 +4908,16 @@ class Limits(t.TypedDict):
     MAX_SIMULATION_SESSIONS: float
     #: Paths of a simulation: four numbers of each are kept.
     MAX_SIMULATION_PATHS: float
-    #: Variants of a sweep: twice what is measured to fit in a minute.
+    #: Variants of a sweep: an hour of two workers at 70 ms each.
     MAX_SWEEP_VARIANTS: float
+    #: Variants of a sweep that are listed one by one; more are a grid.
+    MAX_SWEEP_PATCHES: float
+    #: Variants of a sweep times sessions: 3.6 GB of levels on disk until it ends.
+    MAX_SWEEP_LEVELS: float
+    #: Rows in the result of a sweep, the best first; all are read in blocks.
+    MAX_SWEEP_RESULT_ROWS: float
+    #: Rows of a block of a result.
+    MAX_BLOCK_ROWS: float
     #: Splits of time that a choice among variants is tested by.
     MAX_SWEEP_SPLITS: float
     #: Callbacks of one job: so many clients may ask for the same work.
@@ -9388,6 +9396,19 @@ class SweepRow(t.TypedDict):
     error: t.Optional[ErrorDetail]
 
 
+class SweepRows(t.TypedDict):
+    #: The sweep.
+    sweep_id: str
+    #: Rows of all blocks: variants of the sweep.
+    count: int
+    #: Which block, counted from 0.
+    block: int
+    #: Number of blocks.
+    blocks: int
+    #: By rank, those that were refused last.
+    rows: t.Sequence[SweepRow]
+
+
 class SweepSelection(t.TypedDict):
     #: Variants that ran: those whose levels are equal bit for bit count once. Trials count as independent, which makes the deflation strict where they are alike.
     trials: int
@@ -9440,7 +9461,7 @@ class _SweepView(t.TypedDict):
     refused: int
     #: Metric of the ranking.
     rank_by: t.Literal["sharpe_ratio", "total_return", "annualised_return", "max_drawdown", "volatility", "tracking_error", "tracking_difference"]
-    #: By rank, those that were refused last.
+    #: By rank, those that were refused last: the first 2000. All are read in blocks by GET /analytics/sweeps/{sweep_id}/rows.
     rows: t.Sequence[SweepRow]
     #: Null when every variant was refused.
     selection: t.Optional[SweepSelection]

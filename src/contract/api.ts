@@ -9,6 +9,7 @@ import { derivativeRoutes } from './derivatives.js';
 import { documentationRoutes } from './documentation.js';
 import { exportRoutes } from './exports.js';
 import { healthRoutes } from './health.js';
+import { mcpRoutes } from './mcp.js';
 import { metricsRoutes } from './metrics.js';
 import { indexRoutes } from './indices/routes.js';
 import { jobRoutes } from './jobs.js';
@@ -41,6 +42,7 @@ export const API = {
   ...changelogRoutes,
   ...principalRoutes,
   ...documentationRoutes,
+  ...mcpRoutes,
   ...jobRoutes,
   ...calendarRoutes,
   ...eventRoutes,

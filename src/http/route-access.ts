@@ -24,7 +24,7 @@ const SHARED: ReadonlySet<string> = new Set([
  * to clients with prefixes, also one that is new.
  */
 const OPEN: ReadonlySet<string> = new Set(
-  `getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
+  `callMcp getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
   listCalendars listRuleTypes listOverlayTypes listMethodologyTemplates listConstraintTypes listObjectiveTypes
   getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
   priceFutures priceTrs

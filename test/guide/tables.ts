@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
+import { TOOLSETS } from '#contract/mcp.js';
 import { typeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catalogue/type-spec.js';
 import { FUNCTIONS } from '#domain/datapoints/expressions/functions/catalogue.js';
 import { EXPORTS } from '#domain/exports/catalogue.js';
@@ -80,6 +81,11 @@ const TABLES: Readonly<Record<string, () => string>> = {
         status === null ? '*job*' : String(status),
         help,
       ]),
+    ),
+  toolsets: () =>
+    table(
+      ['toolset', 'tools', 'selected by default'],
+      Object.entries(TOOLSETS).map(([name, { help, isDefault }]) => [`\`${name}\``, help, isDefault ? 'yes' : '']),
     ),
   findings: () => `${FINDING_CODES.map((code) => `\`${code}\``).join(', ')}.`,
   limits: () =>

@@ -4331,6 +4331,14 @@ export interface Limits {
   readonly MAX_SYNTHETIC_BARS: number;
   /** Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns. */
   readonly MAX_COPIED_CONTENT_BYTES: number;
+  /** Answer of one MCP tool: 25,000 tokens of two bytes, as long numbers and hashes have them. */
+  readonly MAX_TOOL_ANSWER_BYTES: number;
+  /** Longest wait of the MCP tool waitForJob: clients give a call up after 60 s. */
+  readonly MAX_TOOL_WAIT_SECONDS: number;
+  /** MCP requests of one key that run at once: as many as streams of events. */
+  readonly MAX_KEY_TOOL_CALLS: number;
+  /** A resource of MCP, which is one message; larger answers are read by HTTP. */
+  readonly MAX_RESOURCE_BYTES: number;
   /** Nesting of a JSON body. */
   readonly MAX_JSON_DEPTH: number;
   /** Age of a heartbeat past which a running job is queued again. */
@@ -4854,6 +4862,11 @@ export interface MaxUtilityObjective {
   /** Price of a unit of variance, halved. */
   readonly risk_aversion?: number | undefined;
   readonly type: 'max_utility';
+}
+
+/** One JSON-RPC 2.0 message of the Model Context Protocol. */
+export interface McpMessage {
+  readonly jsonrpc: '2.0';
 }
 
 /** What the risk of an optimisation was measured by. */
@@ -9754,20 +9767,25 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: string;
   };
-  /** First page of the guide. */
+  /** First page of the guide, which lists the others. */
   getGuide: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly format?: 'html' | 'md' | undefined } | undefined };
     answer: string;
   };
   /** One page of the guide. */
   getGuidePage: {
-    request: { readonly params: { readonly page: string } };
+    request: { readonly params: { readonly page: string }; readonly query?: { readonly format?: 'html' | 'md' | undefined } | undefined };
     answer: string;
   };
   /** A picture of the guide. */
   getGuidePicture: {
     request: { readonly params: { readonly picture: string } };
     answer: Uint8Array;
+  };
+  /** Model Context Protocol for agents: one JSON-RPC message. */
+  callMcp: {
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    answer: unknown;
   };
   /** Jobs, newest first. */
   listJobs: {
@@ -10577,6 +10595,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getGuide: 'GET /docs/guide',
   getGuidePage: 'GET /docs/guide/{page}',
   getGuidePicture: 'GET /docs/guide/pictures/{picture}',
+  callMcp: 'POST /mcp',
   listJobs: 'GET /jobs',
   followJobs: 'GET /jobs/events',
   getJob: 'GET /jobs/{job_id}',

@@ -47,6 +47,19 @@ export const LIMIT_SPECS = {
     value: 2_147_483_648,
     help: 'Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.',
   },
+  MAX_TOOL_ANSWER_BYTES: {
+    value: 50_000,
+    help: 'Answer of one MCP tool: 25,000 tokens of two bytes, as long numbers and hashes have them.',
+  },
+  MAX_TOOL_WAIT_SECONDS: {
+    value: 50,
+    help: 'Longest wait of the MCP tool waitForJob: clients give a call up after 60 s.',
+  },
+  MAX_KEY_TOOL_CALLS: { value: 20, help: 'MCP requests of one key that run at once: as many as streams of events.' },
+  MAX_RESOURCE_BYTES: {
+    value: 8_388_608,
+    help: 'A resource of MCP, which is one message; larger answers are read by HTTP.',
+  },
   MAX_JSON_DEPTH: { value: 64, help: 'Nesting of a JSON body.' },
   HEARTBEAT_TIMEOUT_SECONDS: { value: 60, help: 'Age of a heartbeat past which a running job is queued again.' },
   MAX_JOB_SECONDS: { value: 3600, help: 'Wall time of one attempt of a job.' },

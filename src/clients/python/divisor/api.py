@@ -53,16 +53,20 @@ class Operations:
         """The reference as a page to read."""
         return self._transport.content("GET", "/docs").decode()
 
-    def get_guide(self) -> str:
-        """First page of the guide."""
-        return self._transport.content("GET", "/docs/guide").decode()
+    def get_guide(self, *, format: Optional[Literal["html", "md"]] = None) -> str:
+        """First page of the guide, which lists the others.
 
-    def get_guide_page(self, page: str) -> str:
+        :param format: Instead of `Accept`.
+        """
+        return self._transport.content("GET", "/docs/guide", query={"format": format}).decode()
+
+    def get_guide_page(self, page: str, *, format: Optional[Literal["html", "md"]] = None) -> str:
         """One page of the guide.
 
         :param page: Its name.
+        :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/docs/guide/{word(page)}").decode()
+        return self._transport.content("GET", f"/docs/guide/{word(page)}", query={"format": format}).decode()
 
     def get_guide_picture(self, picture: str) -> bytes:
         """A picture of the guide.
@@ -70,6 +74,13 @@ class Operations:
         :param picture: Its name.
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
+
+    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "publication", "versions", "service", "all"]]] = None) -> Any:
+        """Model Context Protocol for agents: one JSON-RPC message.
+
+        :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
+        """
+        return cast("Any", self._transport.json("POST", "/mcp", body=body, query={"tools": tools}))
 
     def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.

@@ -4858,6 +4858,14 @@ class Limits(t.TypedDict):
     MAX_SYNTHETIC_BARS: float
     #: Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.
     MAX_COPIED_CONTENT_BYTES: float
+    #: Answer of one MCP tool: 25,000 tokens of two bytes, as long numbers and hashes have them.
+    MAX_TOOL_ANSWER_BYTES: float
+    #: Longest wait of the MCP tool waitForJob: clients give a call up after 60 s.
+    MAX_TOOL_WAIT_SECONDS: float
+    #: MCP requests of one key that run at once: as many as streams of events.
+    MAX_KEY_TOOL_CALLS: float
+    #: A resource of MCP, which is one message; larger answers are read by HTTP.
+    MAX_RESOURCE_BYTES: float
     #: Nesting of a JSON body.
     MAX_JSON_DEPTH: float
     #: Age of a heartbeat past which a running job is queued again.
@@ -5435,6 +5443,12 @@ class MaxUtilityObjective(_MaxUtilityObjective, total=False):
 
     #: Price of a unit of variance, halved.
     risk_aversion: float
+
+
+class McpMessage(t.TypedDict):
+    """One JSON-RPC 2.0 message of the Model Context Protocol."""
+
+    jsonrpc: t.Literal["2.0"]
 
 
 class MeasuringRisk(t.TypedDict):

@@ -9880,7 +9880,7 @@ export interface Operations {
   };
   /** The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored. */
   packRebalance: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined; readonly body: RebalancePackRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: RebalancePackRequest };
     answer: RebalancePack;
   };
   /** Backtest an index, or a strategy, as a job. */
@@ -10001,27 +10001,27 @@ export interface Operations {
   };
   /** Weights by group and averages of datapoints through time, with concentration and turnover. */
   getExposures: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly table?: 'groups' | 'fields' | 'concentration' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly table?: 'groups' | 'fields' | 'concentration' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: ExposuresView;
   };
   /** A published rule of concentration watched on every session: headroom, breaches and their causes. */
   getLimits: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined; readonly by?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined; readonly by?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: LimitsView;
   };
   /** Rows of the optimiser watched on every session of a run. */
   watchLimits: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined; readonly body: LimitsRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: LimitsRequest };
     answer: LimitsView;
   };
   /** The composition of a run in past windows and under shocks: return by name and group; nothing is stored. */
   runScenarios: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'scenarios' | 'names' | 'groups' | 'sessions' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined; readonly body: ScenarioRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'scenarios' | 'names' | 'groups' | 'sessions' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: ScenarioRequest };
     answer: ScenariosView;
   };
   /** A table of a run as a file, its whole history. */
   exportRun: {
-    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly date?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly date?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: ExportView;
   };
   /** Stored constraint sets, by id. */

@@ -102,7 +102,7 @@ def _tables(value: Any, place: str, dates: List[str]) -> "Iterator[Tuple[str, An
     elif value and all(_is_number(member) for member in value.values()):
         yield place, _dated(pandas.Series(dict(value), dtype="float64"))
     else:
-        own = value.get("dates")
+        own: Any = value.get("dates")
         is_dated = isinstance(own, list) and all(isinstance(date, str) for date in own)
         dates = own if is_dated else dates
         numbers = {name: _numbers(member) for name, member in value.items() if _is_by_date(member, dates)}

@@ -5,6 +5,11 @@ import type { Route } from './route.js';
 /** What every route answers unless something else is asked for. */
 export const JSON_TYPE = 'application/json';
 
+/** Media types of a table as a file. */
+export const FILE_MEDIA: readonly string[] = Object.values(EXPORT_FORMATS)
+  .map(({ media }) => media as string)
+  .filter((media) => media !== JSON_TYPE);
+
 /** A log as one JSON object a line. */
 export const LOG_MEDIA = 'application/x-ndjson';
 

@@ -862,11 +862,14 @@ _BoundPath = t.TypedDict("_BoundPath", {
 })
 
 
-class BoundPath(_BoundPath, total=False):
-    #: Multiple of the value at the base: 0.5 begins at half of it.
-    times: float
-    #: Day from which years count where `base` is a value. Default: the base date of the index.
-    from: Date
+_BoundPathOptional = t.TypedDict("_BoundPathOptional", {
+    "times": float,
+    "from": Date,
+}, total=False)
+
+
+class BoundPath(_BoundPath, _BoundPathOptional):
+    pass
 
 
 class _BufferedTopNParams(t.TypedDict):
@@ -1792,9 +1795,13 @@ _DataRepairScale = t.TypedDict("_DataRepairScale", {
 })
 
 
-class DataRepairScale(_DataRepairScale, total=False):
-    #: Counts of shares on the same days: divided by the factor.
-    inverse_columns: t.Sequence[str]
+_DataRepairScaleOptional = t.TypedDict("_DataRepairScaleOptional", {
+    "inverse_columns": t.Sequence[str],
+}, total=False)
+
+
+class DataRepairScale(_DataRepairScale, _DataRepairScaleOptional):
+    pass
 
 
 DataRepairRemoveValues = t.TypedDict("DataRepairRemoveValues", {
@@ -5501,9 +5508,13 @@ _MembershipFilterParams = t.TypedDict("_MembershipFilterParams", {
 })
 
 
-class MembershipFilterParams(_MembershipFilterParams, total=False):
-    #: Turned off, its constituents are excluded.
-    in: bool
+_MembershipFilterParamsOptional = t.TypedDict("_MembershipFilterParamsOptional", {
+    "in": bool,
+}, total=False)
+
+
+class MembershipFilterParams(_MembershipFilterParams, _MembershipFilterParamsOptional):
+    pass
 
 
 class _MembershipFilterRule(t.TypedDict):

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { brotliCompressSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -62,11 +62,10 @@ function calendarFiles() {
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
 rmSync(OUT, { recursive: true, force: true });
-const bundle = await rolldown({
+const options = {
   cwd: ROOT,
   platform: 'browser',
   logLevel: 'warn',
-  input: { engine: 'dist/src/engine/main.js' },
   plugins: [inPlace, ownSchemas],
   transform: {
     define: {
@@ -75,15 +74,20 @@ const bundle = await rolldown({
       EMBEDDED_VERSION: JSON.stringify(version),
     },
   },
-});
-const { output } = await bundle.write({
-  dir: OUT,
-  format: 'esm',
-  // Lines stay: an error that nobody catches shows its own.
-  minify: { compress: true, mangle: true, codegen: { removeWhitespace: false } },
-  entryFileNames: '[name].js',
-  chunkFileNames: '[name]-[hash].js',
-});
+};
+const written = { dir: OUT, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' };
+
+// Lines stay: an error that nobody catches shows its own.
+const minify = { compress: true, mangle: true, codegen: { removeWhitespace: false } };
+const library = await rolldown({ ...options, input: { engine: 'dist/src/engine/main.js' } });
+const { output } = await library.write({ ...written, minify });
+const worker = await rolldown({ ...options, input: { 'verify-worker': 'dist/src/engine/verify-worker.js' } });
+const { output: ofPage } = await worker.write({ ...written, minify: true, codeSplitting: false });
+for (const { code } of ofPage) {
+  const bytes = Buffer.from(code);
+  writeFileSync(join(OUT, 'verify-worker.js.br'), brotliCompressSync(bytes));
+  writeFileSync(join(OUT, 'verify-worker.js.gzip'), gzipSync(bytes, { level: 9 }));
+}
 const bytes = output.reduce((sum, file) => sum + brotliCompressSync(file.code).length, 0);
 if (bytes > COMPRESSED_BYTES_MAX)
   throw new Error(`The engine has ${bytes} bytes once compressed; at most ${COMPRESSED_BYTES_MAX} are allowed.`);

@@ -46,7 +46,7 @@ export const ROOMS = {
   },
   /** The index engine as a library, for Node and browsers: no thread, no store, no network. */
   'src/engine': {
-    values: ['base', 'contract', 'domain', 'kernels', 'market', 'views'],
+    values: ['base', 'contract', 'domain', 'kernels', 'market', 'store', 'views'],
     types: ['clients'],
     packages: ['apache-arrow', 'zod', 'node:*'],
   },

@@ -124,3 +124,46 @@ export interface EngineError extends Error {
 
 /** Opens the engine on a market. @throws EngineError VALIDATION_FAILED with the findings about the market */
 export declare function openEngine(options: EngineOptions): Promise<Engine>;
+
+/** One thing wrong with a bundle. */
+export interface BundleFault {
+  /** A file, an input, an entry of the log, a signature, or a recomputed close. */
+  readonly kind: 'file' | 'input' | 'log' | 'signature' | 'close';
+  readonly message: string;
+  readonly date?: string;
+  readonly identifier?: string;
+  /** Entry of the log. */
+  readonly seq?: number;
+}
+
+/** Result of the verification of a bundle. */
+export interface BundleVerdict {
+  /** Every hash, signature and close agrees; signatures only where `signatures` is `verified`. */
+  readonly ok: boolean;
+  readonly index_id: string | null;
+  /** Version of this engine, and of that which published. */
+  readonly engine: string;
+  readonly published_by: string | null;
+  /** Published dates, the first and the last. */
+  readonly closes: number;
+  readonly first: string | null;
+  readonly last: string | null;
+  readonly entries: number;
+  /** Hash of the last entry: compare it with one from another source. */
+  readonly head: string | null;
+  /** Keys that signed: compare them with those of the publisher. */
+  readonly key_ids: readonly string[];
+  /** `unverified` where the platform has no Ed25519. */
+  readonly signatures: 'verified' | 'unverified';
+  readonly faults: readonly BundleFault[];
+}
+
+export interface VerifyOptions {
+  /** Body of `GET .../published/keys` from a source that is trusted. Default: the keys of the bundle. */
+  readonly keys?: unknown;
+  /** Hash that the last entry must have. */
+  readonly head?: string;
+}
+
+/** Recomputes every published close of a bundle from its inputs, and checks hashes, log and signatures. */
+export declare function verifyBundle(bundle: Uint8Array, options?: VerifyOptions): Promise<BundleVerdict>;

@@ -12,6 +12,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'write-run-text': async () => (await import('./runs/run-text.js')).writeRunText,
   'export-part': async () => (await import('./views/export-part.js')).exportPartOfRun,
   'run-levels': async () => (await import('./runs/run-levels.js')).runLevels,
+  'publication-bundle': async () => (await import('./runs/bundle.js')).publicationBundle,
   preview: async () => (await import('./indices/preview.js')).preview,
   'sketch-level': async () => (await import('./indices/sketch-level.js')).sketchLevel,
   'evaluate-datapoint': async () => (await import('./indices/evaluate-datapoint.js')).evaluate,

@@ -55,3 +55,6 @@ function nameOf(media: string): string {
   if (name === undefined) throw new Error(`${media} has no name for an address: add it to the formats`);
   return name;
 }
+
+/** Media type of a bundle of a published index. */
+export const BUNDLE_MEDIA = 'application/x-tar';

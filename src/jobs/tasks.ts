@@ -32,6 +32,8 @@ import type { ExportPart, ExportPartInput, RenderInput, RenderOutput } from './t
 import type {
   BacktestInput,
   BacktestOutput,
+  PublicationBundleInput,
+  PublicationBundleOutput,
   PlanSimulationInput,
   ReplayInput,
   RunLevels,
@@ -94,6 +96,8 @@ export interface Tasks {
   'export-part': { input: ExportPartInput; output: ExportPart };
   /** Index levels of a stored run. */
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
+  /** The inputs of a published run, from which its closes were recomputed. */
+  'publication-bundle': { input: PublicationBundleInput; output: PublicationBundleOutput };
   /** The composition of an index on a day: a PreviewResponse as JSON. */
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
   /** Values of an expression for a few securities, on the store's last day when none is given. */

@@ -74,6 +74,10 @@ export const ERRORS = {
     status: 409,
     help: 'No stored run of the index is what a run would give now: run it again, or name the run by `run_id`. `detail` has the newest and why it is not.',
   },
+  NOT_REPRODUCED: {
+    status: 409,
+    help: 'The published closes cannot be recomputed from the run and its data; `detail` has the first difference or the reason.',
+  },
   PARTIAL_CLOSES: {
     status: 409,
     help: 'Closes to be published rest on prices of only some names; see detail.closes. Nothing was appended; `allow_partial` publishes them.',

@@ -1445,6 +1445,10 @@ class Operations:
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end, "format": format}, accept=media)
 
+    def get_published_bundle(self, index_id: str) -> bytes:
+        """Everything that recomputes the published closes of an index, as one signed archive."""
+        return self._transport.content("GET", f"/analytics/{word(index_id)}/published/bundle")
+
     def get_published_keys(self, index_id: str) -> c.PublicKeys:
         """Public keys that sign published logs."""
         return cast("c.PublicKeys", self._transport.json("GET", f"/analytics/{word(index_id)}/published/keys"))

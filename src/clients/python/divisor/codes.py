@@ -175,6 +175,10 @@ class NoCurrentRun(DivisorError):
     """No stored run of the index is what a run would give now: run it again, or name the run by `run_id`. `detail` has the newest and why it is not."""
 
 
+class NotReproduced(DivisorError):
+    """The published closes cannot be recomputed from the run and its data; `detail` has the first difference or the reason."""
+
+
 class PartialCloses(DivisorError):
     """Closes to be published rest on prices of only some names; see detail.closes. Nothing was appended; `allow_partial` publishes them."""
 
@@ -423,6 +427,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "JOB_RUNNING": JobRunning,
     "RESTATEMENT": Restatement,
     "NO_CURRENT_RUN": NoCurrentRun,
+    "NOT_REPRODUCED": NotReproduced,
     "PARTIAL_CLOSES": PartialCloses,
     "PRECONDITION_FAILED": PreconditionFailed,
     "VALIDATION_FAILED": ValidationFailed,

@@ -30,6 +30,7 @@ import { runViewRoutes } from './analytics/run-view-routes.js';
 import { sweepRoutes } from './sweeps.js';
 import { versionRoutes } from './versions.js';
 import { watchlistRoutes } from './watchlists.js';
+import { pluginRoutes } from './plugins.js';
 
 /**
  * Every route of the service by operation id: the one table from which routing, 405 answers, scopes, parsing, OpenAPI
@@ -64,6 +65,7 @@ export const API = {
   ...dataVersionRoutes,
   ...dataRoutes,
   ...watchlistRoutes,
+  ...pluginRoutes,
   ...versionRoutes,
   ...publicationRoutes,
   ...accessRoutes,

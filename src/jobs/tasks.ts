@@ -16,10 +16,12 @@ import type {
   StoredMatrix,
   ValidateRiskModelInput,
   WhatIfQuestion,
+  CheckedPlugin,
   DatapointQuestion,
   EvaluatedDatapoint,
   LevelSketch,
   LevelSketchQuestion,
+  PluginQuestion,
 } from './tasks/indices.js';
 import type {
   PricesInput,
@@ -103,6 +105,8 @@ export interface Tasks {
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
   /** The composition of an index on a day: a PreviewResponse as JSON. */
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
+  /** Whether a plug-in can be read. */
+  'check-plugin': { input: PluginQuestion; output: CheckedPlugin };
   /** Values of an expression for a few securities, on the store's last day when none is given. */
   'evaluate-datapoint': { input: DatapointQuestion; output: EvaluatedDatapoint };
   /** The level of an index that is not stored, on a few of its sessions. */

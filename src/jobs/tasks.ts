@@ -105,7 +105,7 @@ export interface Tasks {
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
   /** The composition of an index on a day: a PreviewResponse as JSON. */
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
-  /** Whether a plug-in can be read. */
+  /** Reads a plug-in without calling it. */
   'check-plugin': { input: PluginQuestion; output: CheckedPlugin };
   /** Values of an expression for a few securities, on the store's last day when none is given. */
   'evaluate-datapoint': { input: DatapointQuestion; output: EvaluatedDatapoint };

@@ -20,7 +20,7 @@ export function loadSandbox(limits: SandboxLimits): Promise<void> {
   return loading;
 }
 
-/** QuickJS in an instance of its own that counts its steps. */
+/** Opens a separate instance of QuickJS that counts its steps. */
 export async function openInterpreter(limits: SandboxLimits): Promise<Interpreter> {
   const package_ = '@jitl/quickjs-wasmfile-release-sync';
   const { default: load } = (await import(`${package_}/emscripten-module`)) as { readonly default: LoadModule };
@@ -29,7 +29,10 @@ export async function openInterpreter(limits: SandboxLimits): Promise<Interprete
   };
   const metered = meterLoops(await readFile(createRequire(import.meta.url).resolve(`${package_}/wasm`)));
   const compiled = new PrivateWebAssembly.Module(metered.bytes);
-  const memory = new PrivateWebAssembly.Memory({ initial: FIRST_PAGES, maximum: FIRST_PAGES + limits.memory / PAGE_BYTES });
+  const memory = new PrivateWebAssembly.Memory({
+    initial: FIRST_PAGES,
+    maximum: FIRST_PAGES + limits.memory / PAGE_BYTES,
+  });
   let exported: Readonly<Record<string, unknown>> = {};
   const module = await load({
     wasmMemory: memory,

@@ -16,7 +16,7 @@ const CODE = 10;
 
 /** Name under which a metered module exports the steps that are left. */
 export const STEPS_EXPORT = 'steps';
-/** Name under which it exports a variable of its own. */
+/** Name under which it exports one of its previous variables. */
 export const variableExport = (index: number): string => `variable${index}`;
 
 export interface Metered {

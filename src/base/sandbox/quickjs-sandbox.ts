@@ -23,7 +23,7 @@ export interface Interpreter extends Restorable {
   readonly steps: Variable;
 }
 
-/** What a program may use. */
+/** Limits of a program. */
 export interface SandboxLimits {
   /** Steps of one call: rounds of loops and calls of functions. */
   readonly steps: number;
@@ -89,8 +89,11 @@ export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): 
   function read({ source, parameters, inputs }: SandboxProgram): Ready {
     restore(interpreter, bare);
     clearAfter(interpreter, bare);
-    const terms = evaluated(interpreter, context, { text: `(${JSON.stringify([parameters, inputs])})`, name: 'terms.js' });
-    // The function is the value of the script; a line of its own keeps the numbers of the others.
+    const terms = evaluated(interpreter, context, {
+      text: `(${JSON.stringify([parameters, inputs])})`,
+      name: 'terms.js',
+    });
+    // The function is the value of the script; a separate line keeps the line numbers of the source.
     const compute = evaluated(interpreter, context, { text: `${source}\n;compute;`, name: 'plug-in.js' });
     const run = called(interpreter, context, prepare, [compute, terms]);
     const snapshot = takeSnapshot(interpreter);
@@ -151,7 +154,11 @@ function called(
 
 type Bounded = Pick<Interpreter, 'ffi' | 'module' | 'steps'>;
 
-function withoutException({ ffi, module, steps }: Bounded, context: JSContextPointer, value: JSValuePointer): JSValuePointer {
+function withoutException(
+  { ffi, module, steps }: Bounded,
+  context: JSContextPointer,
+  value: JSValuePointer,
+): JSValuePointer {
   const thrown = ffi.QTS_ResolveException(context, value);
   if (thrown === 0) return value;
   steps.value = STEPS_ASIDE;

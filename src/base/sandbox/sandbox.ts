@@ -1,4 +1,4 @@
-/** A script with what it is given besides its inputs. */
+/** A script with its parameters and the shape of its inputs. */
 export interface SandboxProgram {
   /** Defines the function `compute(inputs, parameters, count)`. */
   readonly source: string;

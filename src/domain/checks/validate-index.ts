@@ -90,7 +90,7 @@ function idleDatapoints(body: Raw): Finding[] {
   return ['datapoints', 'plugins']
     .filter((member) => body[member] !== undefined)
     .map((path) => {
-      const message = `${path} has no effect: an overlay reads the level of the index beneath alone.`;
+      const message = `${path} has no effect: an overlay reads only the level of the index beneath.`;
       return { severity: 'warning', code: 'NO_EFFECT', path, message };
     });
 }

@@ -16,7 +16,11 @@ interface Call {
  * @returns [count], NaN where missing
  * @throws Refusal PLUGIN_FAILED
  */
-export function callPlugin({ id, program }: PluginCall, inputs: readonly Float64Array[], { count, day }: Call): Float64Array {
+export function callPlugin(
+  { id, program }: PluginCall,
+  inputs: readonly Float64Array[],
+  { count, day }: Call,
+): Float64Array {
   if (program === null) throw new Error(`the plug-in ${id} is not filled in: documents are before they are computed`);
   try {
     return sandbox()

@@ -267,7 +267,8 @@ function crossSection(
       const window = { end: session - lag, length, observationsMin: least };
       return overWindow(shared.windowsOf(series, session), statistic, window, columns);
     },
-    history: (series, length, columns) => trailingValues(shared.windowsOf(series, session), { end: session, length }, columns),
+    history: (series, length, columns) =>
+      trailingValues(shared.windowsOf(series, session), { end: session, length }, columns),
     seriesOf,
     onSession(series, columns) {
       const values = new Float64Array(columns.length);

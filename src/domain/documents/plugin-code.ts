@@ -14,7 +14,7 @@ export function parameterProblem(value: Value, { default: fallback, minimum, max
   return maximum !== null && value > maximum ? `is ${value}; at most ${maximum} is accepted` : undefined;
 }
 
-/** What is wrong with the parameters that a document gives to a plug-in. @param path of the use */
+/** Errors in the parameters that a document gives to a plug-in. @param path of the use */
 export function givenFindings({ parameters: given }: PluginUse, stored: PluginDocument, path: string): Finding[] {
   return Object.entries(given).flatMap(([name, value]): Finding[] => {
     const at = `${path}.parameters.${name}`;

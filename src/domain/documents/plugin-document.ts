@@ -26,7 +26,9 @@ const PluginCode = z.strictObject({
   kind: z.enum(PLUGIN_KINDS),
   sha256: z.string().meta({ description: 'SHA-256 of the plug-in as it is stored.' }),
   inputs: z.array(BoundInput).max(LIMITS.MAX_PLUGIN_INPUTS),
-  parameters: z.record(z.string(), PluginValue).meta({ description: 'Those that are given and the defaults of the others.' }),
+  parameters: z
+    .record(z.string(), PluginValue)
+    .meta({ description: 'Those that are given and the defaults of the others.' }),
   source: z.string().max(LIMITS.MAX_PLUGIN_SOURCE),
 });
 export type PluginCode = z.infer<typeof PluginCode>;

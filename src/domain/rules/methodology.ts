@@ -58,7 +58,9 @@ function datapointSentences(document: Pick<IndexDocument, 'datapoints' | 'plugin
 }
 
 function pluginSentence(name: string, { plugin, parameters, code }: PluginUse): string {
-  const given = Object.entries(code?.parameters ?? parameters).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+  const given = Object.entries(code?.parameters ?? parameters).map(
+    ([key, value]) => `${key} = ${JSON.stringify(value)}`,
+  );
   const terms = given.length === 0 ? '' : ` with ${given.join(', ')}`;
   const hash = code === undefined ? '' : ` (SHA-256 ${code.sha256})`;
   return `${name} is computed by the plug-in ${plugin}${hash}${terms}.`;

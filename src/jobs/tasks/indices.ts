@@ -29,7 +29,7 @@ export interface PluginQuestion {
 }
 
 export interface CheckedPlugin {
-  /** What is wrong with it; null where nothing is. */
+  /** Description of the error; null if the plug-in is valid. */
   readonly fault: string | null;
 }
 

@@ -24,7 +24,13 @@ export async function filledPlugins(reader: Reader, document: IndexDocument): Pr
     const found = await pluginOf(reader, use.plugin);
     if (found === undefined) {
       const message = `No plug-in that can be read is stored under ${use.plugin}.`;
-      findings.push({ severity: 'error', code: 'PLUGIN_NOT_FOUND', path: `${path}.plugin`, message, value: use.plugin });
+      findings.push({
+        severity: 'error',
+        code: 'PLUGIN_NOT_FOUND',
+        path: `${path}.plugin`,
+        message,
+        value: use.plugin,
+      });
       continue;
     }
     findings.push(...givenFindings(use, found.plugin, path));
@@ -43,7 +49,9 @@ export async function filledPlugins(reader: Reader, document: IndexDocument): Pr
 export function withoutCode(document: IndexDocument): IndexDocument {
   const { plugins } = document;
   if (plugins === undefined) return document;
-  const named = Object.entries(plugins).map(([name, { plugin, parameters }]) => [name, { plugin, parameters }] as const);
+  const named = Object.entries(plugins).map(
+    ([name, { plugin, parameters }]) => [name, { plugin, parameters }] as const,
+  );
   return { ...document, plugins: Object.fromEntries(named) };
 }
 
@@ -79,7 +87,9 @@ function kindFindings({ pipeline, reviews = [] }: IndexDocument, plugins: NamedP
     const accepted = Object.keys(plugins).filter((other) => plugins[other]!.code!.kind === kind);
     const what = found === undefined ? `${name} is no plug-in of the document` : `the plug-in ${name} is a ${found}`;
     const message = `${path}.params.plugin: ${what}; ${row.type} takes a ${kind}.`;
-    return [{ severity: 'error', code: 'NOT_IN_CHOICES', path: `${path}.params.plugin`, message, accepted, value: name }];
+    return [
+      { severity: 'error', code: 'NOT_IN_CHOICES', path: `${path}.params.plugin`, message, accepted, value: name },
+    ];
   });
 }
 

@@ -18,10 +18,10 @@ export async function withStoredParts(reader: Reader, document: IndexDocument): 
   return withWatchlist(reader, filled);
 }
 
-/** A definition as it is stored. */
+/** A definition without the names and the code that were filled in. */
 export const withoutStoredParts = (document: IndexDocument): IndexDocument => withoutCode(withoutWatchlist(document));
 
-/** Errors about what a definition that is to be stored names. */
+/** Errors about the watchlists and plug-ins of a definition. */
 export async function storedPartsFindings(reader: Reader, document: IndexDocument): Promise<readonly Finding[]> {
   return [...(await unknownWatchlists(reader, document)), ...(await filledPlugins(reader, document)).findings];
 }

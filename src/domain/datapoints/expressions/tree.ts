@@ -56,7 +56,7 @@ export const PLUGIN_FUNCTION = 'plug-in';
 
 export interface PluginCall {
   readonly id: string;
-  /** What is called with the operands; null in a document that is not to be computed. */
+  /** The program that takes the operands; null in a document that is stored. */
   readonly program: SandboxProgram | null;
 }
 

@@ -31,8 +31,10 @@ export interface SandboxLimits {
   readonly memory: number;
 }
 
-/** Steps to read a program, and to word an error. */
-const STEPS_ASIDE = 20_000_000;
+/** Steps to read a program. */
+const READING_MAX = 20_000_000;
+/** Steps to word an error. */
+const WORDING_MAX = 2_000_000;
 /** Memory that a program may hold before its first call. */
 const HELD_MAX = 8 * 2 ** 20;
 /** Depth of calls, as bytes of their frames. */
@@ -80,7 +82,7 @@ export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): 
     const key = JSON.stringify(program);
     const known = ready.get(key);
     ready.delete(key);
-    const made = known ?? bounded(STEPS_ASIDE, () => read(program));
+    const made = known ?? bounded(Math.min(READING_MAX, limits.steps), () => read(program));
     ready.set(key, made);
     if (ready.size > READY_MAX) ready.delete(ready.keys().next().value!);
     return made;
@@ -161,7 +163,7 @@ function withoutException(
 ): JSValuePointer {
   const thrown = ffi.QTS_ResolveException(context, value);
   if (thrown === 0) return value;
-  steps.value = STEPS_ASIDE;
+  steps.value = WORDING_MAX;
   const text = module.UTF8ToString(ffi.QTS_Dump(context, thrown));
   throw errorOf(text);
 }

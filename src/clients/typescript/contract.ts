@@ -5842,7 +5842,7 @@ export interface PluginUpsert {
   readonly source: string;
 }
 
-/** Weights in proportion to what a plug-in of the document returns; a negative or missing value is not held. */
+/** Weights in proportion to the values of a plug-in; a security with a negative or missing value is not held. */
 export interface PluginWeightParams {
   /** Name of the plug-in among the `plugins` of the document. */
   readonly plugin: string;

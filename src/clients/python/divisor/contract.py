@@ -6556,7 +6556,7 @@ class PluginUpsert(_PluginUpsert, total=False):
 
 
 class PluginWeightParams(t.TypedDict):
-    """Weights in proportion to what a plug-in of the document returns; a negative or missing value is not held."""
+    """Weights in proportion to the values of a plug-in; a security with a negative or missing value is not held."""
 
     #: Name of the plug-in among the `plugins` of the document.
     plugin: str

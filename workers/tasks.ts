@@ -15,6 +15,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'publication-bundle': async () => (await import('./runs/bundle.js')).publicationBundle,
   preview: async () => (await import('./indices/preview.js')).preview,
   'sketch-level': async () => (await import('./indices/sketch-level.js')).sketchLevel,
+  'check-plugin': async () => (await import('./indices/check-plugin.js')).checkPlugin,
   'evaluate-datapoint': async () => (await import('./indices/evaluate-datapoint.js')).evaluate,
   'preview-optimisation': async () => (await import('./optimisation/preview-optimisation.js')).previewOfOptimisation,
   explain: async () => (await import('./indices/explain.js')).explain,

@@ -34,6 +34,7 @@ const OPEN: ReadonlySet<string> = new Set(
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
   listRiskModels startSweep renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
+  listPlugins
   listStores createStore inspectData importStore generateSynthetic listWatchlists`.split(/\s+/),
 );
 

@@ -16,10 +16,12 @@ import type {
   StoredMatrix,
   ValidateRiskModelInput,
   WhatIfQuestion,
+  CheckedPlugin,
   DatapointQuestion,
   EvaluatedDatapoint,
   LevelSketch,
   LevelSketchQuestion,
+  PluginQuestion,
 } from './tasks/indices.js';
 import type {
   PricesInput,
@@ -100,6 +102,8 @@ export interface Tasks {
   'publication-bundle': { input: PublicationBundleInput; output: PublicationBundleOutput };
   /** The composition of an index on a day: a PreviewResponse as JSON. */
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
+  /** Reads a plug-in without calling it. */
+  'check-plugin': { input: PluginQuestion; output: CheckedPlugin };
   /** Values of an expression for a few securities, on the store's last day when none is given. */
   'evaluate-datapoint': { input: DatapointQuestion; output: EvaluatedDatapoint };
   /** The level of an index that is not stored, on a few of its sessions. */

@@ -33,6 +33,14 @@ export const LIMIT_SPECS = {
     help: 'Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds.',
   },
   DERIVED_RISK_SESSIONS: { value: 504, help: 'Trailing returns behind the risk model of a derived index.' },
+  MAX_PLUGINS: { value: 16, help: 'Plug-ins that one index document names.' },
+  MAX_PLUGIN_SOURCE: { value: 65_536, help: 'Characters of the source of a plug-in.' },
+  MAX_PLUGIN_INPUTS: { value: 16, help: 'Inputs of a plug-in.' },
+  MAX_PLUGIN_STEPS: {
+    value: 100_000_000,
+    help: 'Steps of one call of a plug-in, rounds of loops and calls of functions: about a second.',
+  },
+  MAX_PLUGIN_MEMORY_BYTES: { value: 67_108_864, help: 'Memory of a plug-in with its inputs.' },
   MAX_BODY_BYTES: { value: 1_048_576, help: 'Body of every route but the import.' },
   MAX_IMPORT_BYTES: { value: 67_108_864, help: 'Body of `POST /data/import`.' },
   MAX_IMPORT_TABLE_BYTES: {

@@ -1230,6 +1230,40 @@ class Operations:
         """
         self._transport.json("DELETE", f"/data/watchlists/{word(watchlist_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
+    def list_plugins(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.PluginCollection:
+        """Every plug-in.
+
+        :param limit: Maximum number of entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.PluginCollection", self._transport.json("GET", "/plugins", query={"limit": limit, "after": after}))
+
+    def get_plugin(self, plugin_id: str) -> c.Plugin:
+        """One plug-in.
+
+        :param plugin_id: Id of the plug-in.
+        """
+        return cast("c.Plugin", self._transport.json("GET", f"/plugins/{word(plugin_id)}"))
+
+    def put_plugin(self, plugin_id: str, body: c.PluginUpsert, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Plugin:
+        """Creates or replaces a plug-in.
+
+        :param plugin_id: Id of the plug-in.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Plugin", self._transport.json("PUT", f"/plugins/{word(plugin_id)}", body=body, if_match=if_match, note=note))
+
+    def delete_plugin(self, plugin_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
+        """Deletes a plug-in.
+
+        :param plugin_id: Id of the plug-in.
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        self._transport.json("DELETE", f"/plugins/{word(plugin_id)}", query={"purge": purge}, if_match=if_match, note=note)
+
     def list_index_versions(self, index_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the index, when and why.
 
@@ -1390,6 +1424,38 @@ class Operations:
         """
         return cast("c.Watchlist", self._transport.json("POST", f"/data/watchlists/{word(watchlist_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
+    def list_plugin_versions(self, plugin_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Who wrote the plug-in, when and why.
+
+        :param limit: Maximum number of versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/plugins/{word(plugin_id)}/versions", query={"limit": limit, "before": before}))
+
+    def diff_plugin_versions(self, plugin_id: str, from_: int, to: int) -> c.VersionDifference:
+        """What changed of the plug-in between two versions.
+
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/plugins/{word(plugin_id)}/versions/diff", query={"from": from_, "to": to}))
+
+    def get_plugin_version(self, plugin_id: str, version: str) -> c.VersionedDocument:
+        """The plug-in as one version has it.
+
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/plugins/{word(plugin_id)}/versions/{word(version)}"))
+
+    def restore_plugin_version(self, plugin_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Plugin:
+        """Writes the plug-in again as one version has it.
+
+        :param version: Number of the version.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Plugin", self._transport.json("POST", f"/plugins/{word(plugin_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
+
     def list_store_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the declaration of a data store, when and why.
 
@@ -1457,14 +1523,14 @@ class Operations:
         """Puts a new signing key in place of the one in use."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
-    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "store"], document_id: str) -> c.DocumentAccess:
+    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store"], document_id: str) -> c.DocumentAccess:
         """Whose a document is, and who else may read it.
 
         :param kind: Family of the document.
         """
         return cast("c.DocumentAccess", self._transport.json("GET", f"/access/{word(kind)}/{word(document_id)}"))
 
-    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "store"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
+    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
         """Lets others read a document.
 
         :param kind: Family of the document.
@@ -1472,7 +1538,7 @@ class Operations:
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param start: Entries of this day or time and after it.
@@ -1486,7 +1552,7 @@ class Operations:
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param media: What is wanted instead of JSON.

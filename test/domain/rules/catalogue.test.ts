@@ -38,6 +38,7 @@ const CONTRACT: Readonly<Record<string, string>> = {
   CompositeScore: 'terms! count=null minimum=null',
   MembershipFilter: 'index_id! in=true',
   Quota: 'field! quotas! rank_field="MARKET_CAP" ascending=false',
+  PluginFilter: 'plugin!',
   EqualWeight: '',
   MarketCapWeight: 'free_float=true',
   PriceWeight: 'factor_field=null splits="divisor"',
@@ -50,6 +51,7 @@ const CONTRACT: Readonly<Record<string, string>> = {
   TiltWeight: 'base="MarketCapWeight" field! strength=1 direction="high" tilts=[]',
   GroupWeight: 'field! between="equal" group_weights=null within="market_cap"',
   HierarchicalRiskParityWeight: 'window=252 linkage="single" distance="columns" risk_model=null',
+  PluginWeight: 'plugin!',
 };
 
 describe('the catalogue', () => {

@@ -32,6 +32,7 @@ const CASES: readonly Case[] = [
   { type: 'MarketCapWeight', params: {}, raw: (_, datapoint) => datapoint('FREE_FLOAT_MARKET_CAP') },
   { type: 'PriceWeight', params: {}, raw: (_, datapoint) => datapoint('CLOSE') },
   { type: 'FieldWeight', params: { field: 'VOLUME', power: 0.5 }, raw: ({ VOLUME, power }) => VOLUME! ** power! },
+  { type: 'PluginWeight', params: { plugin: 'VOLUME' }, raw: ({ VOLUME }) => VOLUME! },
   { type: 'FixedWeight', params: { weights: GIVEN }, raw: (_parts, _datapoint, name) => GIVEN[name]! },
   { type: 'RankWeight', params: { field: 'CLOSE' }, raw: ({ count, rank }) => count! + 1 - rank! },
   {

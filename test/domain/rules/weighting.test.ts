@@ -45,6 +45,12 @@ const CASES: Case[] = [
     raw: (slow, universe, t) => of(universe, (name) => slow.latest('CLOSE', name, t)),
   },
   {
+    // A plug-in is read by its name, as a column is.
+    type: 'PluginWeight',
+    params: { plugin: 'SCORE' },
+    raw: (slow, universe, t) => of(universe, (name) => Math.max(0, slow.latest('SCORE', name, t) ?? 0)),
+  },
+  {
     type: 'FieldWeight',
     params: { field: 'SCORE' },
     raw: (slow, universe, t) => of(universe, (name) => Math.max(0, slow.latest('SCORE', name, t) ?? 0)),

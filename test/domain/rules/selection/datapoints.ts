@@ -190,4 +190,16 @@ export const DATAPOINTS: Case[] = [
         .slice(0, 15);
     },
   },
+  {
+    // A plug-in is read by its name, as a column is.
+    type: 'PluginFilter',
+    params: { plugin: 'SCORE' },
+    keeps: (slow, universe, t) =>
+      universe.filter((name) => ![null, undefined, 0].includes(slow.latest('SCORE', name, t))),
+  },
+  {
+    type: 'PluginFilter',
+    params: { plugin: 'SCORE', missing: 'include' },
+    keeps: (slow, universe, t) => universe.filter((name) => slow.latest('SCORE', name, t) !== 0),
+  },
 ];

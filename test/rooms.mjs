@@ -81,7 +81,9 @@ export const ROOMS = {
 /** Folders inside a room that need a package the rest of the room must not have. */
 export const ALCOVES = {
   'kernels/engines': { room: 'kernels', packages: ['koffi', '@tensorflow/**', 'node:*'] },
+  'src/base/sandbox': { room: 'src/base', packages: ['@jitl/**', 'node:*'] },
   'kernels/memory': { room: 'kernels', packages: ['koffi', 'node:*'] },
+  'src/http/mcp': { room: 'src/http', packages: ['@modelcontextprotocol/sdk/**', 'zod', 'node:*', '#bundle'] },
   'src/http/oidc': { room: 'src/http', packages: ['jose', 'openid-client', 'node:*'] },
   'src/store/postgres': { room: 'src/store', packages: ['pg', 'node:*'] },
   'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },

@@ -138,7 +138,6 @@ async function composeOn(
   { role, settings, log, onDefect, keepsServed = false }: Composition,
   open: Closable[],
 ): Promise<Service> {
-  const startedAt = new Date();
   const stopping = new AbortController();
   const rooms = openRoomsOfJobs(await openRooms({ role, home, settings, log, onDefect, open }), open);
   const { documents, jobs } = rooms;
@@ -155,8 +154,9 @@ async function composeOn(
   const operations = composeOperations(rooms, {
     onCancelled: notes.cancelled,
     stopping: stopping.signal,
-    startedAt,
+    startedAt: new Date(),
     results: { risk: riskResults(indices.riskModels), backtest: runs.backtestResults },
+    answerFor: (request, principal) => app.answerFor(request, principal),
   });
 
   // Every kind of job has its handler, and every route: one that is forgotten does not compile.
@@ -177,7 +177,7 @@ async function composeOn(
   await rooms.datasets.announce();
   const resumed = resumedMarket(rooms, { role, keepsServed, stopping: stopping.signal });
   resumed.catch(onDefect);
-  const app = createApp({
+  const app: App = createApp({
     ...apiOf(role, settings, handlers, accountability.signIn),
     ...answersOf(rooms),
     notes,

@@ -109,6 +109,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./export.js')).EXPORT_HELP,
     run: async (argv, environment) => (await import('./export.js')).exportTable(argv, environment),
   },
+  mcp: {
+    summary: 'Serve the tools of a service to an agent on standard input and output.',
+    help: async () => (await import('./mcp.js')).MCP_HELP,
+    run: async (argv, environment) => (await import('./mcp.js')).mcp(argv, environment),
+  },
   completion: {
     summary: 'Print what makes a shell complete commands, flags and values: bash, zsh, fish.',
     help: async () => (await import('./completion.js')).COMPLETION_HELP,

@@ -2492,7 +2492,7 @@ export interface ExportView {
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** The table, as it was asked for. */
-  readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
+  readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
   /** Names of the columns. */
   readonly columns: readonly string[];
   /** Rows, a value a column; dates are YYYY-MM-DD. */
@@ -2677,7 +2677,7 @@ export interface FastExitSpec {
   readonly rank: number;
   /** Datapoint, largest first, over constituents and candidates. */
   readonly field: string;
-  /** Dates on which constituents are ranked, as those of a rebalance. */
+  /** Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly. */
   readonly schedule: RebalanceSpec;
 }
 
@@ -2686,7 +2686,7 @@ export interface FastExitSpecInput {
   readonly rank: number;
   /** Datapoint, largest first, over constituents and candidates. */
   readonly field?: string | undefined;
-  /** Dates on which constituents are ranked, as those of a rebalance. */
+  /** Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly. */
   readonly schedule?: RebalanceSpecInput | undefined;
 }
 
@@ -4331,6 +4331,14 @@ export interface Limits {
   readonly MAX_SYNTHETIC_BARS: number;
   /** Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns. */
   readonly MAX_COPIED_CONTENT_BYTES: number;
+  /** Answer of one MCP tool: 25,000 tokens of two bytes, as long numbers and hashes have them. */
+  readonly MAX_TOOL_ANSWER_BYTES: number;
+  /** Longest wait of the MCP tool waitForJob: clients give a call up after 60 s. */
+  readonly MAX_TOOL_WAIT_SECONDS: number;
+  /** MCP requests of one key that run at once: as many as streams of events. */
+  readonly MAX_KEY_TOOL_CALLS: number;
+  /** A resource of MCP, which is one message; larger answers are read by HTTP. */
+  readonly MAX_RESOURCE_BYTES: number;
   /** Nesting of a JSON body. */
   readonly MAX_JSON_DEPTH: number;
   /** Age of a heartbeat past which a running job is queued again. */
@@ -4381,8 +4389,16 @@ export interface Limits {
   readonly MAX_SIMULATION_SESSIONS: number;
   /** Paths of a simulation: four numbers of each are kept. */
   readonly MAX_SIMULATION_PATHS: number;
-  /** Variants of a sweep: twice what is measured to fit in a minute. */
+  /** Variants of a sweep: an hour of two workers at 70 ms each. */
   readonly MAX_SWEEP_VARIANTS: number;
+  /** Variants of a sweep that are listed one by one; more are a grid. */
+  readonly MAX_SWEEP_PATCHES: number;
+  /** Variants of a sweep times sessions: 3.6 GB of levels on disk until it ends. */
+  readonly MAX_SWEEP_LEVELS: number;
+  /** Rows in the result of a sweep, the best first; all are read in blocks. */
+  readonly MAX_SWEEP_RESULT_ROWS: number;
+  /** Rows of a block of a result. */
+  readonly MAX_BLOCK_ROWS: number;
   /** Splits of time that a choice among variants is tested by. */
   readonly MAX_SWEEP_SPLITS: number;
   /** Callbacks of one job: so many clients may ask for the same work. */
@@ -4846,6 +4862,11 @@ export interface MaxUtilityObjective {
   /** Price of a unit of variance, halved. */
   readonly risk_aversion?: number | undefined;
   readonly type: 'max_utility';
+}
+
+/** One JSON-RPC 2.0 message of the Model Context Protocol. */
+export interface McpMessage {
+  readonly jsonrpc: '2.0';
 }
 
 /** What the risk of an optimisation was measured by. */
@@ -6196,7 +6217,7 @@ export interface RebalanceRow {
   readonly date: string;
   /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Review that decided it, the first where several ran on the date; null where the run does not store it. */
+  /** Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it. */
   readonly review: string | null;
   /** Fraction of the rebalance that is done after this close; null where the run does not store it. */
   readonly phase: number | null;
@@ -6342,7 +6363,7 @@ export interface RebalanceView {
   readonly date: string;
   /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Review that decided it, the first where several ran on the date; null where the run does not store it. */
+  /** Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it. */
   readonly review: string | null;
   /** Fraction of the rebalance that is done after this close; null where the run does not store it. */
   readonly phase: number | null;
@@ -8554,6 +8575,19 @@ export interface SweepRow {
   readonly error: ErrorDetail | null;
 }
 
+export interface SweepRows {
+  /** The sweep. */
+  readonly sweep_id: string;
+  /** Rows of all blocks: variants of the sweep. */
+  readonly count: number;
+  /** Which block, counted from 0. */
+  readonly block: number;
+  /** Number of blocks. */
+  readonly blocks: number;
+  /** By rank, those that were refused last. */
+  readonly rows: readonly SweepRow[];
+}
+
 export interface SweepSelection {
   /** Variants that ran: those whose levels are equal bit for bit count once. Trials count as independent, which makes the deflation strict where they are alike. */
   readonly trials: number;
@@ -8606,7 +8640,7 @@ export interface SweepView {
   readonly refused: number;
   /** Metric of the ranking. */
   readonly rank_by: 'sharpe_ratio' | 'total_return' | 'annualised_return' | 'max_drawdown' | 'volatility' | 'tracking_error' | 'tracking_difference';
-  /** By rank, those that were refused last. */
+  /** By rank, those that were refused last: the first 2000. All are read in blocks by GET /analytics/sweeps/{sweep_id}/rows. */
   readonly rows: readonly SweepRow[];
   /** Null when every variant was refused. */
   readonly selection: SweepSelection | null;
@@ -9733,20 +9767,25 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: string;
   };
-  /** First page of the guide. */
+  /** First page of the guide, which lists the others. */
   getGuide: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly format?: 'html' | 'md' | undefined } | undefined };
     answer: string;
   };
   /** One page of the guide. */
   getGuidePage: {
-    request: { readonly params: { readonly page: string } };
+    request: { readonly params: { readonly page: string }; readonly query?: { readonly format?: 'html' | 'md' | undefined } | undefined };
     answer: string;
   };
   /** A picture of the guide. */
   getGuidePicture: {
     request: { readonly params: { readonly picture: string } };
     answer: Uint8Array;
+  };
+  /** Model Context Protocol for agents: one JSON-RPC message. */
+  callMcp: {
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    answer: unknown;
   };
   /** Jobs, newest first. */
   listJobs: {
@@ -10021,7 +10060,7 @@ export interface Operations {
   };
   /** A table of a run as a file, its whole history. */
   exportRun: {
-    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly date?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly date?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
     answer: ExportView;
   };
   /** Stored constraint sets, by id. */
@@ -10128,6 +10167,11 @@ export interface Operations {
   startSweep: {
     request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: SweepRequest };
     answer: SweepJobStatus;
+  };
+  /** Rows of a sweep in blocks. */
+  getSweepRows: {
+    request: { readonly params: { readonly sweep_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
+    answer: SweepRows;
   };
   /** Simulate where the level of a stored run may go, as a job. */
   simulateIndex: {
@@ -10556,6 +10600,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getGuide: 'GET /docs/guide',
   getGuidePage: 'GET /docs/guide/{page}',
   getGuidePicture: 'GET /docs/guide/pictures/{picture}',
+  callMcp: 'POST /mcp',
   listJobs: 'GET /jobs',
   followJobs: 'GET /jobs/events',
   getJob: 'GET /jobs/{job_id}',
@@ -10632,6 +10677,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   exportRiskModel: 'GET /risk-models/{model_id}/export',
   replayRun: 'POST /analytics/{index_id}/replay',
   startSweep: 'POST /analytics/sweeps',
+  getSweepRows: 'GET /analytics/sweeps/{sweep_id}/rows',
   simulateIndex: 'POST /analytics/{index_id}/simulate',
   getRollingRisk: 'GET /analytics/{index_id}/rolling',
   renderReport: 'POST /reports/render',

@@ -862,11 +862,14 @@ _BoundPath = t.TypedDict("_BoundPath", {
 })
 
 
-class BoundPath(_BoundPath, total=False):
-    #: Multiple of the value at the base: 0.5 begins at half of it.
-    times: float
-    #: Day from which years count where `base` is a value. Default: the base date of the index.
-    from: Date
+_BoundPathOptional = t.TypedDict("_BoundPathOptional", {
+    "times": float,
+    "from": Date,
+}, total=False)
+
+
+class BoundPath(_BoundPath, _BoundPathOptional):
+    pass
 
 
 class _BufferedTopNParams(t.TypedDict):
@@ -1792,9 +1795,13 @@ _DataRepairScale = t.TypedDict("_DataRepairScale", {
 })
 
 
-class DataRepairScale(_DataRepairScale, total=False):
-    #: Counts of shares on the same days: divided by the factor.
-    inverse_columns: t.Sequence[str]
+_DataRepairScaleOptional = t.TypedDict("_DataRepairScaleOptional", {
+    "inverse_columns": t.Sequence[str],
+}, total=False)
+
+
+class DataRepairScale(_DataRepairScale, _DataRepairScaleOptional):
+    pass
 
 
 DataRepairRemoveValues = t.TypedDict("DataRepairRemoveValues", {
@@ -2786,7 +2793,7 @@ class ExportView(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The table, as it was asked for.
-    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
+    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
     #: Names of the columns.
     columns: t.Sequence[str]
     #: Rows, a value a column; dates are YYYY-MM-DD.
@@ -2992,7 +2999,7 @@ class FastExitSpec(t.TypedDict):
     rank: int
     #: Datapoint, largest first, over constituents and candidates.
     field: str
-    #: Dates on which constituents are ranked, as those of a rebalance.
+    #: Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpec
 
 
@@ -3004,7 +3011,7 @@ class _FastExitSpecInput(t.TypedDict):
 class FastExitSpecInput(_FastExitSpecInput, total=False):
     #: Datapoint, largest first, over constituents and candidates.
     field: str
-    #: Dates on which constituents are ranked, as those of a rebalance.
+    #: Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpecInput
 
 
@@ -4858,6 +4865,14 @@ class Limits(t.TypedDict):
     MAX_SYNTHETIC_BARS: float
     #: Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.
     MAX_COPIED_CONTENT_BYTES: float
+    #: Answer of one MCP tool: 25,000 tokens of two bytes, as long numbers and hashes have them.
+    MAX_TOOL_ANSWER_BYTES: float
+    #: Longest wait of the MCP tool waitForJob: clients give a call up after 60 s.
+    MAX_TOOL_WAIT_SECONDS: float
+    #: MCP requests of one key that run at once: as many as streams of events.
+    MAX_KEY_TOOL_CALLS: float
+    #: A resource of MCP, which is one message; larger answers are read by HTTP.
+    MAX_RESOURCE_BYTES: float
     #: Nesting of a JSON body.
     MAX_JSON_DEPTH: float
     #: Age of a heartbeat past which a running job is queued again.
@@ -4908,8 +4923,16 @@ class Limits(t.TypedDict):
     MAX_SIMULATION_SESSIONS: float
     #: Paths of a simulation: four numbers of each are kept.
     MAX_SIMULATION_PATHS: float
-    #: Variants of a sweep: twice what is measured to fit in a minute.
+    #: Variants of a sweep: an hour of two workers at 70 ms each.
     MAX_SWEEP_VARIANTS: float
+    #: Variants of a sweep that are listed one by one; more are a grid.
+    MAX_SWEEP_PATCHES: float
+    #: Variants of a sweep times sessions: 3.6 GB of levels on disk until it ends.
+    MAX_SWEEP_LEVELS: float
+    #: Rows in the result of a sweep, the best first; all are read in blocks.
+    MAX_SWEEP_RESULT_ROWS: float
+    #: Rows of a block of a result.
+    MAX_BLOCK_ROWS: float
     #: Splits of time that a choice among variants is tested by.
     MAX_SWEEP_SPLITS: float
     #: Callbacks of one job: so many clients may ask for the same work.
@@ -5429,6 +5452,12 @@ class MaxUtilityObjective(_MaxUtilityObjective, total=False):
     risk_aversion: float
 
 
+class McpMessage(t.TypedDict):
+    """One JSON-RPC 2.0 message of the Model Context Protocol."""
+
+    jsonrpc: t.Literal["2.0"]
+
+
 class MeasuringRisk(t.TypedDict):
     """What the risk of an optimisation was measured by."""
 
@@ -5479,9 +5508,13 @@ _MembershipFilterParams = t.TypedDict("_MembershipFilterParams", {
 })
 
 
-class MembershipFilterParams(_MembershipFilterParams, total=False):
-    #: Turned off, its constituents are excluded.
-    in: bool
+_MembershipFilterParamsOptional = t.TypedDict("_MembershipFilterParamsOptional", {
+    "in": bool,
+}, total=False)
+
+
+class MembershipFilterParams(_MembershipFilterParams, _MembershipFilterParamsOptional):
+    pass
 
 
 class _MembershipFilterRule(t.TypedDict):
@@ -6909,7 +6942,7 @@ class RebalanceRow(t.TypedDict):
     date: str
     #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Review that decided it, the first where several ran on the date; null where the run does not store it.
+    #: Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it.
     review: t.Optional[str]
     #: Fraction of the rebalance that is done after this close; null where the run does not store it.
     phase: t.Optional[float]
@@ -7058,7 +7091,7 @@ class RebalanceView(t.TypedDict):
     date: str
     #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Review that decided it, the first where several ran on the date; null where the run does not store it.
+    #: Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it.
     review: t.Optional[str]
     #: Fraction of the rebalance that is done after this close; null where the run does not store it.
     phase: t.Optional[float]
@@ -9388,6 +9421,19 @@ class SweepRow(t.TypedDict):
     error: t.Optional[ErrorDetail]
 
 
+class SweepRows(t.TypedDict):
+    #: The sweep.
+    sweep_id: str
+    #: Rows of all blocks: variants of the sweep.
+    count: int
+    #: Which block, counted from 0.
+    block: int
+    #: Number of blocks.
+    blocks: int
+    #: By rank, those that were refused last.
+    rows: t.Sequence[SweepRow]
+
+
 class SweepSelection(t.TypedDict):
     #: Variants that ran: those whose levels are equal bit for bit count once. Trials count as independent, which makes the deflation strict where they are alike.
     trials: int
@@ -9440,7 +9486,7 @@ class _SweepView(t.TypedDict):
     refused: int
     #: Metric of the ranking.
     rank_by: t.Literal["sharpe_ratio", "total_return", "annualised_return", "max_drawdown", "volatility", "tracking_error", "tracking_difference"]
-    #: By rank, those that were refused last.
+    #: By rank, those that were refused last: the first 2000. All are read in blocks by GET /analytics/sweeps/{sweep_id}/rows.
     rows: t.Sequence[SweepRow]
     #: Null when every variant was refused.
     selection: t.Optional[SweepSelection]

@@ -16,7 +16,8 @@ import { runListOf } from '../stored/kept-runs.js';
 import { requireRun } from '../stored/run-documents.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 import { findIndex } from '../stored/stored-indices.js';
-import { storedPlan, withDefaults } from '../stored/stored-plans.js';
+import { storedPlan } from '../stored/stored-plans.js';
+import { planWithDefaults } from '#domain/checks/plan-defaults.js';
 import type { Asked, Publications } from './publications.js';
 
 /** An archive as its parts. */
@@ -97,10 +98,12 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
     async of(indexId, { by, signal }) {
       const [entries, { keys }] = [await entriesOf(indexId), await publications.keys(indexId)];
       const run = await publishedRun(indexId);
-      const plan = withDefaults(await storedPlan(artifacts, run));
+      const plan = planWithDefaults(await storedPlan(artifacts, run));
       if (plan.models !== undefined) throw unavailable(indexId, 'its definition uses a stored risk model');
       if (plan.request.as_known !== undefined)
         throw unavailable(indexId, 'its decisions use earlier versions of the data');
+      if (Object.values(plan.documents).some(({ plugins }) => plugins !== undefined))
+        throw unavailable(indexId, 'its definition uses a plug-in');
       await assertReadable(indexId, Object.keys(plan.documents));
       const served = await marketOf(run);
       assertSize(indexId, served.market);

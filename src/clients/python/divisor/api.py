@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, Optional, Sequence, cast
+from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, Optional, Sequence, Union, cast
 
 from .jobs import Job
 from .transport import Event, Transport, word
@@ -257,14 +257,14 @@ class Operations:
         """The definition in numbered English sentences."""
         return cast("c.Methodology", self._transport.json("GET", f"/indices/{word(index_id)}/methodology"))
 
-    def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest, *, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.RebalancePack:
+    def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest, *, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.RebalancePack:
         """The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored.
 
         :param format: Instead of `Accept`.
         """
         return cast("c.RebalancePack", self._transport.json("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"format": format}))
 
-    def pack_rebalance_content(self, index_id: str, body: c.RebalancePackRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def pack_rebalance_content(self, index_id: str, body: c.RebalancePackRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored.
 
         :param media: What is wanted instead of JSON.
@@ -499,7 +499,7 @@ class Operations:
         """
         return cast("c.DividendPointsView", self._transport.json("GET", f"/analytics/{word(index_id)}/dividend-points", query={"run_id": run_id, "start": start, "end": end}))
 
-    def get_exposures(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> c.ExposuresView:
+    def get_exposures(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.ExposuresView:
         """Weights by group and averages of datapoints through time, with concentration and turnover.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
@@ -508,14 +508,14 @@ class Operations:
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
-        :param table: For CSV and Arrow; refused with JSON. Default: `fields` if any are requested, else `groups`.
+        :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
         """
         return cast("c.ExposuresView", self._transport.json("GET", f"/analytics/{word(index_id)}/exposures", query={"run_id": run_id, "by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "table": table, "start": start, "end": end, "format": format}))
 
-    def get_exposures_content(self, index_id: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> bytes:
+    def get_exposures_content(self, index_id: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """Weights by group and averages of datapoints through time, with concentration and turnover.
 
         :param media: What is wanted instead of JSON.
@@ -525,83 +525,83 @@ class Operations:
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
-        :param table: For CSV and Arrow; refused with JSON. Default: `fields` if any are requested, else `groups`.
+        :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/exposures", query={"run_id": run_id, "by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "table": table, "start": start, "end": end, "format": format}, accept=media)
 
-    def get_limits(self, index_id: str, *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.LimitsView:
+    def get_limits(self, index_id: str, *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.LimitsView:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param rule: Unless given the one that calls for rebalances of the index, UCITS_5_10_40 where none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
-        :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
         """
         return cast("c.LimitsView", self._transport.json("GET", f"/analytics/{word(index_id)}/limits", query={"run_id": run_id, "rule": rule, "by": by, "table": table, "start": start, "end": end, "format": format}))
 
-    def get_limits_content(self, index_id: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def get_limits_content(self, index_id: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param rule: Unless given the one that calls for rebalances of the index, UCITS_5_10_40 where none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
-        :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/limits", query={"run_id": run_id, "rule": rule, "by": by, "table": table, "start": start, "end": end, "format": format}, accept=media)
 
-    def watch_limits(self, index_id: str, body: c.LimitsRequest, *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.LimitsView:
+    def watch_limits(self, index_id: str, body: c.LimitsRequest, *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.LimitsView:
         """Rows of the optimiser watched on every session of a run.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
         """
         return cast("c.LimitsView", self._transport.json("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"run_id": run_id, "table": table, "start": start, "end": end, "format": format}))
 
-    def watch_limits_content(self, index_id: str, body: c.LimitsRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def watch_limits_content(self, index_id: str, body: c.LimitsRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """Rows of the optimiser watched on every session of a run.
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"run_id": run_id, "table": table, "start": start, "end": end, "format": format}, accept=media)
 
-    def run_scenarios(self, index_id: str, body: c.ScenarioRequest, *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ScenariosView:
+    def run_scenarios(self, index_id: str, body: c.ScenarioRequest, *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.ScenariosView:
         """The composition of a run in past windows and under shocks: return by name and group; nothing is stored.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow and Excel, and refused with JSON; `scenarios` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `scenarios` unless given.
         :param format: Instead of `Accept`.
         """
         return cast("c.ScenariosView", self._transport.json("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}))
 
-    def run_scenarios_content(self, index_id: str, body: c.ScenarioRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def run_scenarios_content(self, index_id: str, body: c.ScenarioRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """The composition of a run in past windows and under shocks: return by name and group; nothing is stored.
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow and Excel, and refused with JSON; `scenarios` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `scenarios` unless given.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}, accept=media)
 
-    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ExportView:
+    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.ExportView:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
@@ -615,7 +615,7 @@ class Operations:
         """
         return cast("c.ExportView", self._transport.json("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}))
 
-    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """A table of a run as a file, its whole history.
 
         :param table: The table.

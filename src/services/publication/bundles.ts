@@ -16,8 +16,8 @@ import { runListOf } from '../stored/kept-runs.js';
 import { requireRun } from '../stored/run-documents.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 import { findIndex } from '../stored/stored-indices.js';
-import { storedPlan } from '../stored/stored-plans.js';
 import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { storedPlan } from '../stored/stored-plans.js';
 import type { Asked, Publications } from './publications.js';
 
 /** An archive as its parts. */

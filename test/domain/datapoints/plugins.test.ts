@@ -57,7 +57,7 @@ const latest = { close: { expression: 'CLOSE', sessions: 1 } };
 const window = { h: { expression: 'CLOSE', sessions: 6 } };
 
 describe('a plug-in', () => {
-  test('that does what an expression does has its bits', () => {
+  test('with the arithmetic of an expression has its bits', () => {
     const source = 'function compute({ close, high }) { return close.map((price, i) => (price / high[i] - 0.5) * 3); }';
     const inputs = { ...latest, high: { expression: 'max(CLOSE, window=6)', sessions: 1 } };
     fc.assert(
@@ -90,7 +90,7 @@ describe('a plug-in', () => {
   });
 });
 
-describe('100 plug-ins that look for what comes', () => {
+describe('100 plug-ins that look for later data', () => {
   /** Each reads all that it can get hold of, before, behind and around its inputs. */
   const peeks = [
     'new Float64Array(h.buffer)',
@@ -111,7 +111,7 @@ describe('100 plug-ins that look for what comes', () => {
       return Array.from({ length: n }, () => sum);
     }`;
 
-  test('get nothing of it: no bit changes with what comes after the decision', () => {
+  test('find none: no bit changes with the data after the decision', () => {
     const draw = fc.sample(fc.tuple(closes, closes), { numRuns: 100, seed: 7 });
     draw.forEach(([rows, other], k) => {
       const stored = plugin(sourceOf(k), window);

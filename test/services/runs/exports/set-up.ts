@@ -170,7 +170,7 @@ export async function csvByDuckDb(asked: Asked): Promise<Row[]> {
 const PARQUET_TYPES = { date: 'DATE', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
 
 export async function parquetByDuckDb(asked: Asked): Promise<Row[]> {
-  const { columns } = exportTable(asked.table);
+  const columns = columnsOf(asked.table);
   const path = join(folder, `${asked.id}-${asked.table}.parquet`);
   writeFileSync(path, await bytesOf(asked, 'parquet'));
   const result = await connection.runAndReadAll(`SELECT * FROM '${path}'`);

@@ -107,6 +107,7 @@ export async function createEngine({ market: input }: Api.EngineOptions): Promis
     define(body) {
       const { document, findings: found } = checked(body);
       if (document === undefined) throw refuseWithFindings('index document', found);
+      if (document.plugins !== undefined) throw refuseWithFindings('index document', [NO_PLUGINS]);
       documents.set(document.id, document);
       return { index: wire(document), findings: wire(found) };
     },
@@ -138,6 +139,14 @@ export async function createEngine({ market: input }: Api.EngineOptions): Promis
     },
   };
 }
+
+/** Plug-ins are stored in a service, which has the sandbox that they need. */
+const NO_PLUGINS: Finding = {
+  severity: 'error',
+  code: 'UNKNOWN_FIELD',
+  path: 'plugins',
+  message: 'Plug-ins need a service.',
+};
 
 /** Results as the client's types have them, which are written from the same contract. */
 const wire = <T>(value: unknown): T => value as T;

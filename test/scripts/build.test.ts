@@ -57,11 +57,11 @@ test('a changed test is compiled, and nothing else is made again', async () => {
     expect(changedAt(dated)).toBeGreaterThanOrEqual(changedAt('dist/.build/sources.tsbuildinfo'));
 });
 
-test('a changed source makes the bundle with its code cache and the documentation again, a changed kernel itself too, a page of the guide the guide alone', async () => {
+test('a changed source makes the bundle with its code cache, the engine and the documentation again, a changed kernel itself too, a page of the guide the guide alone', async () => {
   await project.write('src/other.ts', 'export const other = 1;\n');
-  expect(await build()).toEqual(['bundle', 'code-cache', 'compress', 'guide']);
+  expect(await build()).toEqual(['bundle', 'code-cache', 'compress', 'engine', 'guide']);
   await project.write('kernels/wasm/sum.ts', 'export const sum: f64 = 0;\n');
-  expect(await build()).toEqual(['bundle', 'code-cache', 'compress', 'guide', 'kernels']);
+  expect(await build()).toEqual(['bundle', 'code-cache', 'compress', 'engine', 'guide', 'kernels']);
   age('dist/src/other.js');
   await project.write('data/guide/README.md', '# Guide\n');
   expect(await build()).toEqual(['compress', 'guide']);
@@ -98,6 +98,8 @@ test('what is missing is made again', async () => {
     'dist/bundle/built.json',
     'dist/guide.json',
     'dist/console/index.html',
+    'dist/src/engine/api.d.ts',
+    'dist/engine/built.json',
   ];
   for (const file of files) await project.remove(file);
   await buildByCommand();

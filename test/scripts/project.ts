@@ -57,6 +57,7 @@ export async function createProject(): Promise<Project> {
     'tsconfig.json',
     `${CLIENT}/tsconfig.json`,
     `${CONSOLE}/tsconfig.json`,
+    'src/engine/tsconfig.json',
   ])
     await cp(path, at(path), { recursive: true });
   await symlink(resolve('node_modules'), at('node_modules'));
@@ -71,6 +72,8 @@ export async function createProject(): Promise<Project> {
   );
   await write(`${CONSOLE}/main.tsx`, 'export const page = 1;\n');
   await write('scripts/console.mjs', step('console', ['dist/console/index.html']));
+  await write('src/engine/api.ts', 'export const api = 1;\n');
+  await write('scripts/engine.mjs', step('engine', ['dist/engine/built.json']));
   await write('scripts/bundle.mjs', step('bundle', ['dist/bundle/built.json']));
   const { version, platform, arch } = process;
   await write(

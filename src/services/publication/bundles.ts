@@ -102,6 +102,8 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
       if (plan.models !== undefined) throw unavailable(indexId, 'its definition uses a stored risk model');
       if (plan.request.as_known !== undefined)
         throw unavailable(indexId, 'its decisions use earlier versions of the data');
+      if (Object.values(plan.documents).some(({ plugins }) => plugins !== undefined))
+        throw unavailable(indexId, 'its definition uses a plug-in');
       await assertReadable(indexId, Object.keys(plan.documents));
       const served = await marketOf(run);
       assertSize(indexId, served.market);

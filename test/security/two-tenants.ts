@@ -26,7 +26,7 @@ export const GRANTS = [
   ...SCOPES.map((scope) => `lacks=${scope}:${allBut(scope).join('+')}`),
 ];
 
-const AT_ONCE = 64;
+const AT_ONCE = 16;
 /** Of asks that the service keeps waiting for half a second each, as guesses of a key; fewer than connections of an address. */
 export const WAITING_AT_ONCE = 400;
 

@@ -8,6 +8,7 @@ import { IS_SOAK } from '../soak.js';
 import { createPaths, isOfTenant, withNames, type OpenApi } from './route-paths.js';
 import { signedIn } from './signed-in.js';
 import {
+  chosen,
   DIVISOR_API_KEYS,
   GRANTS,
   indexOf,
@@ -113,9 +114,6 @@ async function browserOf(tenant: Tenant): Promise<Record<string, string>> {
   const { cookie, csrf } = await signedIn(service.url());
   return { cookie, 'x-csrf-token': csrf };
 }
-
-/** All of them in the soak; otherwise one, another at each place. */
-const chosen = <T>(place: number, all: readonly T[]): readonly T[] => (IS_SOAK ? all : [all[place % all.length]!]);
 
 if (!IS_SOAK) console.log('each operation is asked by one client in turn; by every client of each tenant with SOAK=1');
 

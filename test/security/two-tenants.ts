@@ -1,5 +1,10 @@
 import { SCOPES, type Scope } from '#contract/route.js';
 import { issueKey } from '#services/operations/keys.js';
+import { IS_SOAK } from '../soak.js';
+
+/** All of them in the soak; otherwise one, another at each place. */
+export const chosen = <T>(place: number, all: readonly T[]): readonly T[] =>
+  IS_SOAK ? all : [all[place % all.length]!];
 
 /** Prefixes of the tenants. */
 export const TENANTS = ['alpha-', 'bravo-'] as const;

@@ -16,6 +16,7 @@ import {
   issued,
   keys,
   lacking,
+  onOpenConnection,
   operator,
   otherOf,
   TENANTS,
@@ -126,13 +127,15 @@ const changes = ({ method, scope }: Route): boolean => method !== 'GET' && scope
 
 async function asked(route: Route, path: string, headers: Record<string, string>) {
   const hasBody = route.body !== undefined;
-  const response = await fetch(service.url() + path, {
-    method: route.method,
-    headers: { ...headers, ...(hasBody && { 'content-type': 'application/json' }) },
-    ...(hasBody && { body: '{}' }),
-    signal: AbortSignal.timeout(150_000),
+  return onOpenConnection(async () => {
+    const response = await fetch(service.url() + path, {
+      method: route.method,
+      headers: { ...headers, ...(hasBody && { 'content-type': 'application/json' }) },
+      ...(hasBody && { body: '{}' }),
+      signal: AbortSignal.timeout(150_000),
+    });
+    return { status: response.status, text: await response.text() };
   });
-  return { status: response.status, text: await response.text() };
 }
 
 describe('operations x clients x tenants', () => {

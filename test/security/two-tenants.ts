@@ -57,3 +57,7 @@ export const indexOf = (id: string, extra: object = {}) => ({
   pipeline: { weighting: { type: 'EqualWeight' } },
   ...extra,
 });
+
+/** Asks again where the connection was closed: on a busy machine a client uses one that the service has just closed as idle. */
+export const onOpenConnection = <T>(ask: () => Promise<T>): Promise<T> =>
+  ask().catch((thrown: unknown) => (thrown instanceof TypeError ? ask() : Promise.reject(thrown)));

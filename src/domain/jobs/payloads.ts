@@ -68,8 +68,11 @@ export const SweepPayload = z.object({
   base: accepted<SweepBase>().transform((base) => ({ ...base, document: documentWithDefaults(base.document) })),
   /** The stored index that the base is; null for a document of the request. */
   stored_id: z.string().nullable().default(null),
-  /** By variant; checked. */
-  patches: accepted<readonly Patch[]>(),
+  /** The variants: patches one by one, or a grid. */
+  patches: accepted<readonly Patch[]>().nullable().default(null),
+  grid: accepted<Readonly<Record<string, readonly unknown[]>>>().nullable().default(null),
+  /** Set where some variants have not been checked. */
+  is_unchecked: z.boolean().default(false),
   /** Documents that variants reach, besides themselves. */
   documents,
   /** Stored risk models that the variants use; absent where none does. */

@@ -61,6 +61,7 @@ const DEFINING = [
   'constraint-set',
   'risk-model',
   'watchlist',
+  'plugin',
 ] as const satisfies readonly DocumentKind[];
 
 /** Runs whose definitions are remembered to have been compared: of a listing of the largest size. */

@@ -42,6 +42,8 @@ const PAYLOADS = {
     base: { document: { id: 'CORE' }, request: {}, strategy: null },
     stored_id: 'CORE',
     patches: [{ '/request/start': '2020-01-02' }, {}],
+    grid: null,
+    is_unchecked: false,
     documents: {},
     rank_by: 'total_return',
     partitions: 16,

@@ -4,7 +4,6 @@ import type { Route } from '#contract/route.js';
 import { knowsPrefixes } from '#http/route-access.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
-import { IS_SOAK } from '../soak.js';
 import { createPaths, isOfTenant, withNames, type OpenApi } from './route-paths.js';
 import { signedIn } from './signed-in.js';
 import {
@@ -115,8 +114,6 @@ async function browserOf(tenant: Tenant): Promise<Record<string, string>> {
   const { cookie, csrf } = await signedIn(service.url());
   return { cookie, 'x-csrf-token': csrf };
 }
-
-if (!IS_SOAK) console.log('each operation is asked by one client in turn; by every client of each tenant with SOAK=1');
 
 const operations = Object.entries(API as Record<string, Route>);
 

@@ -6,6 +6,8 @@ import { IS_SOAK } from '../soak.js';
 export const chosen = <T>(place: number, all: readonly T[]): readonly T[] =>
   IS_SOAK ? all : [all[place % all.length]!];
 
+if (!IS_SOAK) console.log('each operation is asked by one client in turn; by every client of each tenant with SOAK=1');
+
 /** Prefixes of the tenants. */
 export const TENANTS = ['alpha-', 'bravo-'] as const;
 export type Tenant = (typeof TENANTS)[number];

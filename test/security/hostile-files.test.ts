@@ -164,6 +164,32 @@ describe('one text of forty megabytes in a file of some kilobytes', () => {
   });
 });
 
+test('a Parquet file and a DuckDB table of more columns than are read are refused with both numbers', async () => {
+  const many = `SELECT 'A' AS identifier, ${Array.from({ length: 8192 }, (_, i) => `1 AS c${i}`).join(', ')}`;
+  const location = join(service.root, 'many');
+  const duck = join(service.root, 'many.duckdb');
+  await mkdir(location);
+  const instance = await DuckDBInstance.create(duck);
+  const connection = await instance.connect();
+  await connection.run(`CREATE TABLE market AS ${many}`);
+  await connection.run(`COPY market TO '${join(location, 'market.parquet')}' (FORMAT parquet)`);
+  connection.closeSync();
+  instance.closeSync(); // It locks the file until it is closed.
+  const stores = [
+    { kind: 'folder', location },
+    { kind: 'database', location: `duckdb://${duck}` },
+  ];
+  for (const store of stores) {
+    const said = 'There are 8193 columns; at most 8192 are read.';
+    const error = await service.refusal('POST', '/data/stores', { name: 'Many', ...store });
+    const [finding] = (error.detail?.['findings'] ?? []) as { code: string; message: string }[];
+    expect([store.kind, error.status, finding?.code]).toEqual([store.kind, 422, 'UNREADABLE_FILE']);
+    expect(finding?.message).toContain(said);
+    const { body } = await service.ask('POST', '/data/inspect', { location: store.location });
+    expect(JSON.stringify(body)).toContain(said);
+  }
+});
+
 test('nothing of what was refused is left in the home, and the service answers', async () => {
   expect(await readdir(join(service.root, 'home', 'stores'))).toEqual([]);
   expect((await service.ask('GET', '/health')).status).toBe(200);

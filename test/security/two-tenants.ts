@@ -1,5 +1,12 @@
 import { SCOPES, type Scope } from '#contract/route.js';
 import { issueKey } from '#services/operations/keys.js';
+import { IS_SOAK } from '../soak.js';
+
+/** All of them in the soak; otherwise one, another at each place. */
+export const chosen = <T>(place: number, all: readonly T[]): readonly T[] =>
+  IS_SOAK ? all : [all[place % all.length]!];
+
+if (!IS_SOAK) console.log('each operation is asked by one client in turn; by every client of each tenant with SOAK=1');
 
 /** Prefixes of the tenants. */
 export const TENANTS = ['alpha-', 'bravo-'] as const;
@@ -26,7 +33,7 @@ export const GRANTS = [
   ...SCOPES.map((scope) => `lacks=${scope}:${allBut(scope).join('+')}`),
 ];
 
-const AT_ONCE = 64;
+const AT_ONCE = 16;
 /** Of asks that the service keeps waiting for half a second each, as guesses of a key; fewer than connections of an address. */
 export const WAITING_AT_ONCE = 400;
 
@@ -52,3 +59,7 @@ export const indexOf = (id: string, extra: object = {}) => ({
   pipeline: { weighting: { type: 'EqualWeight' } },
   ...extra,
 });
+
+/** Asks again where the connection was closed: on a busy machine a client uses one that the service has just closed as idle. */
+export const onOpenConnection = <T>(ask: () => Promise<T>): Promise<T> =>
+  ask().catch((thrown: unknown) => (thrown instanceof TypeError ? ask() : Promise.reject(thrown)));

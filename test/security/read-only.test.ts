@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startProvider, type Provider } from '../http/oidc-provider.js';
+import { runService, type RunningService } from '../services/running-service.js';
+import { signedIn } from './signed-in.js';
+
+/** A front that writes nothing, to which people sign in. */
+let provider: Provider;
+let service: RunningService;
+
+beforeAll(async () => {
+  provider = await startProvider('console');
+  const oidc = ['--oidc-issuer', provider.issuer, '--oidc-audience', 'divisor', '--oidc-client-id', 'console'];
+  service = await runService(['--read-only', 'on', ...oidc, '--oidc-scopes', 'team=desk:read+write']);
+});
+afterAll(async () => {
+  await service.close();
+  await provider.close();
+});
+
+test('who signs out of a read-only front is signed out there, and others stay signed in', async () => {
+  const enter = async (sub: string) => {
+    provider.person = { sub, name: 'Person', team: 'desk' };
+    const { cookie, csrf } = await signedIn(service.url());
+    return { cookie, 'x-csrf-token': csrf };
+  };
+  const [leaving, staying] = [await enter('leaving'), await enter('staying')];
+  const status = async (method: string, path: string, headers: Record<string, string>) =>
+    (await fetch(service.url() + path, { method, headers })).status;
+  for (const who of [leaving, staying]) expect(await status('GET', '/indices', who)).toBe(200);
+  expect(await service.ask('DELETE', '/indices/any', undefined, leaving)).toMatchObject({
+    status: 403,
+    body: { error: { code: 'READ_ONLY' } },
+  });
+  expect(await status('DELETE', '/auth/session', { cookie: leaving.cookie })).toBe(403); // Without its token.
+  expect(await status('DELETE', '/auth/session', leaving)).toBe(204);
+  expect(await status('GET', '/indices', leaving)).toBe(401);
+  expect(await status('GET', '/indices', staying)).toBe(200);
+});

@@ -22,6 +22,7 @@ const ENTRIES = {
 const APART = [
   '@duckdb/node-bindings',
   '@tensorflow/',
+  '@jitl/quickjs-wasmfile-release-sync',
   'koffi',
   'lmdb',
   'node-sqlite3-wasm',

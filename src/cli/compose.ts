@@ -4,6 +4,7 @@ import { createApp, type App } from '#http/app.js';
 import { addressesOf } from '#services/operations/address-ranges.js';
 import type { Handlers } from '#http/handler.js';
 import { consoleHandlers, consoleRoutes } from '#http/routes/console.js';
+import { verifyHandlers, verifyRoutes } from '#http/routes/verify.js';
 import { signInRoutes } from '#http/routes/sign-in.js';
 import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
 import { relocateDatasets } from '#services/datasets/relocate.js';
@@ -22,7 +23,7 @@ import { resumedMarket } from './compose/resumed.js';
 import { openRooms, type Closable, type Rooms } from './compose/rooms.js';
 import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
-import { consoleFiles } from './console-files.js';
+import { consoleFiles, verifyFiles } from './console-files.js';
 import { openKeyDoor } from './key-door.js';
 import { tlsOf } from './security-settings.js';
 import type { Settings } from './settings.js';
@@ -125,11 +126,15 @@ function apiOf(
   signIn: Handlers<typeof signInRoutes>,
 ) {
   if (role === 'worker') return { api: WORKER_API, handlers: workerHandlers(handlers) };
-  const pages = console ? consoleRoutes : {};
+  const pages = console ? { ...consoleRoutes, ...verifyRoutes } : {};
   const signing = console || oidcClientId !== undefined ? signInRoutes : {};
   return {
     api: { ...API, ...pages, ...signing },
-    handlers: { ...handlers, ...(console && consoleHandlers(consoleFiles())), ...signIn },
+    handlers: {
+      ...handlers,
+      ...(console && { ...consoleHandlers(consoleFiles()), ...verifyHandlers(verifyFiles()) }),
+      ...signIn,
+    },
   };
 }
 

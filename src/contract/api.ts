@@ -31,6 +31,7 @@ import { runViewRoutes } from './analytics/run-view-routes.js';
 import { sweepRoutes } from './sweeps.js';
 import { versionRoutes } from './versions.js';
 import { watchlistRoutes } from './watchlists.js';
+import { pluginRoutes } from './plugins.js';
 
 /**
  * Every route of the service by operation id: the one table from which routing, 405 answers, scopes, parsing, OpenAPI
@@ -66,6 +67,7 @@ export const API = {
   ...dataVersionRoutes,
   ...dataRoutes,
   ...watchlistRoutes,
+  ...pluginRoutes,
   ...versionRoutes,
   ...publicationRoutes,
   ...accessRoutes,

@@ -5,6 +5,11 @@ import type { Route } from './route.js';
 /** What every route answers unless something else is asked for. */
 export const JSON_TYPE = 'application/json';
 
+/** Media types of a table as a file. */
+export const FILE_MEDIA: readonly string[] = Object.values(EXPORT_FORMATS)
+  .map(({ media }) => media as string)
+  .filter((media) => media !== JSON_TYPE);
+
 /** A log as one JSON object a line. */
 export const LOG_MEDIA = 'application/x-ndjson';
 
@@ -50,3 +55,6 @@ function nameOf(media: string): string {
   if (name === undefined) throw new Error(`${media} has no name for an address: add it to the formats`);
   return name;
 }
+
+/** Media type of a bundle of a published index. */
+export const BUNDLE_MEDIA = 'application/x-tar';

@@ -7,6 +7,7 @@ import { TaskStopped, WorkerLost, type ComputePool, type Lane } from './compute-
 import type { NodeLimits } from './job-system.js';
 import type { Completion, JobKind } from './job-kind.js';
 import { tracedAttempt } from './traced-attempt.js';
+import type { PartsKeeper } from './kept-parts.js';
 import { traced, type JobIdentity } from './job-record.js';
 import { createOutageLog } from './outage-log.js';
 import { createPlaces, type Place } from './places.js';
@@ -32,6 +33,8 @@ export interface SchedulerDependencies {
   readonly log: JobLog;
   /** Whether this node may take jobs; it may unless given. */
   readonly isFit?: (() => boolean) | undefined;
+  /** Keeps outputs of parts over attempts; nothing does by default. */
+  readonly keeper?: PartsKeeper | undefined;
 }
 
 /** How often attempts are looked at: heartbeats and the time limit. */
@@ -53,7 +56,7 @@ interface Running {
 }
 
 export function createScheduler(dependencies: SchedulerDependencies): Scheduler {
-  const { queue, kinds, artifacts, pool, clock, limits, log, isFit = () => true } = dependencies;
+  const { queue, kinds, artifacts, pool, clock, limits, log, isFit = () => true, keeper } = dependencies;
   const outage = createOutageLog(log, () => clock.monotonicMs());
   const places = createPlaces(limits, fillAll);
   const running = new Map<Lease, Running>();
@@ -151,9 +154,9 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     const payload = input && kind.decode(input.payload);
     if (payload === undefined)
       return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${lease.jobId} cannot be read.`);
-    return tracedAttempt(job, parts, () =>
-      startAttempt({ kind, lease, payload, parts, onComputed }, { pool, artifacts, clock, offered: queue.parts }),
-    );
+    const kept = parts === undefined ? keeper?.of(lease, input!) : undefined; // Its payload is readable.
+    const order = { kind, lease, payload, parts, kept, onComputed };
+    return tracedAttempt(job, parts, () => startAttempt(order, { pool, artifacts, clock, offered: queue.parts }));
   }
 
   async function settle(entry: Running): Promise<void> {
@@ -162,8 +165,9 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       const completion = await completionOf(attempt, artifacts);
       if (completion === undefined) return void (await end(entry, AWAY));
       const { result, message = 'Done.', effect } = completion;
-      if (!(await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) })))
-        await discard(attempt, artifacts);
+      const isEnded = await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) });
+      if (isEnded) await artifacts.remove(attempt.spent).catch(() => {}); // They go with the garbage.
+      else await discard(attempt, artifacts);
     } catch (thrown) {
       // Whether a failed commit is on disk is not known before the next start, which removes what nothing refers to.
       if (isUnavailable(thrown)) throw thrown;

@@ -83,6 +83,7 @@ export const ALCOVES = {
   'kernels/engines': { room: 'kernels', packages: ['koffi', '@tensorflow/**', 'node:*'] },
   'src/base/sandbox': { room: 'src/base', packages: ['@jitl/**', 'node:*'] },
   'kernels/memory': { room: 'kernels', packages: ['koffi', 'node:*'] },
+  'src/base/tracing': { room: 'src/base', packages: ['node:*'] },
   'src/http/mcp': { room: 'src/http', packages: ['@modelcontextprotocol/sdk/**', 'zod', 'node:*', '#bundle'] },
   'src/http/oidc': { room: 'src/http', packages: ['jose', 'openid-client', 'node:*'] },
   'src/store/postgres': { room: 'src/store', packages: ['pg', 'node:*'] },

@@ -1,4 +1,5 @@
 import { limitMemory } from '#kernels/memory/paged-memory.js';
+import { epochMs } from '#base/tracing/spans.js';
 import { SandboxMissing } from '#base/sandbox/sandbox.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { type ErrorDetail, Refusal } from '#domain/refusals/refusal.js';
@@ -17,7 +18,9 @@ type AnyTask = (input: never, control: TaskControl) => unknown;
 export function createDoor(
   tasks: Readonly<Record<string, () => Promise<AnyTask>>>,
 ): (message: TaskMessage) => Promise<TaskOutcome> {
-  return async ({ task, input, cells, memory }) => {
+  return async ({ task, input, cells, memory, isTimed }) => {
+    const startMs = isTimed === true ? epochMs() : 0;
+    const timing = () => (isTimed === true ? { timing: { startMs, endMs: epochMs() } } : {});
     try {
       if (memory !== undefined) limitMemory(memory);
       const load = tasks[task];
@@ -26,10 +29,8 @@ export function createDoor(
       const run = await load();
       control.report(0);
       // The pool's types paired the input with the task's name before it was sent.
-      return handOver<TaskOutcome>({
-        kind: 'output',
-        output: await withSandbox(async () => run(input as never, control)),
-      });
+      const output = await withSandbox(async () => run(input as never, control));
+      return handOver<TaskOutcome>({ kind: 'output', output, ...timing() });
     } catch (thrown) {
       if (thrown instanceof CancelledError) return { kind: 'cancelled' };
       if (thrown instanceof Refusal) return { kind: 'refused', error: thrown.toDetail() };

@@ -27,6 +27,8 @@ import { consoleFiles, verifyFiles } from './console-files.js';
 import { openKeyDoor } from './key-door.js';
 import { tlsOf } from './security-settings.js';
 import type { Settings } from './settings.js';
+import { collectorOf } from './tracing/trace-settings.js';
+import { engineVersion } from './version.js';
 
 /** The service without its socket: what answers requests, and how it stops. */
 export interface Service {
@@ -59,11 +61,20 @@ export async function compose(composition: Composition): Promise<Service> {
   const home = await openHome(composition.settings.home);
   const open: Closable[] = [home];
   try {
+    await traceIfAsked(composition, open);
     return await composeOn(home, composition, open);
   } catch (failure) {
     await closeAll(open);
     throw failure;
   }
+}
+
+/** Sends traces where a collector is set; the code of it is loaded then only. */
+async function traceIfAsked({ settings, log }: Composition, open: Closable[]): Promise<void> {
+  if (collectorOf(settings) === undefined) return;
+  const { openTracing } = await import('./tracing/otlp-exporter.js');
+  const tracing = openTracing({ settings, version: engineVersion(), log });
+  if (tracing !== undefined) open.push(tracing);
 }
 
 /** Begins to run jobs, and to send word of those that have ended. */

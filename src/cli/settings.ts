@@ -27,6 +27,7 @@ import {
 import { JOB_SETTINGS } from './job-settings.js';
 import { PLACE_SETTINGS } from './place-settings.js';
 import { SECURITY_SETTINGS } from './security-settings.js';
+import { TRACE_SETTINGS } from './tracing/trace-settings.js';
 import { UsageError } from './usage-error.js';
 
 export const SETTINGS = {
@@ -113,6 +114,7 @@ export const SETTINGS = {
     schema: hostPorts,
   }),
   ...SECURITY_SETTINGS,
+  ...TRACE_SETTINGS,
   callbackHosts: declare({
     flag: 'callback-hosts',
     variable: 'DIVISOR_CALLBACK_HOSTS',

@@ -6,7 +6,7 @@ import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
 import { AnswerHeaders, type Headers as HeadersByName } from './answer-headers.js';
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
-import { NOBODY, openCall, spanOf, type Call } from './call.js';
+import { endRequest, inRequest, NOBODY, openCall, spanOf, type Call } from './call.js';
 import type { AuditNotes } from '#services/history/audit-notes.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { createDeadlines, type Deadlines } from './deadlines.js';
@@ -175,7 +175,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const { path, request, operation } = call;
     if (found === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
     if (operation === undefined) throw notAllowed(request.method, found.operations.allowed);
-    const reply = operation.answer(call, principal);
+    const reply = inRequest(call, () => operation.answer(call, principal));
     return reply instanceof Promise
       ? inTime(operation, reply, deadlines)
           .then((settled) => succeed(call, settled))
@@ -213,11 +213,10 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   }
 
   /** One line in the log and one observation for every answer. */
-  function record(
-    { request, requestId, trace, path, operation, isOpen, principal, startedMs }: Call,
-    answered: Answer,
-  ): Answer {
+  function record(call: Call, answered: Answer): Answer {
+    const { request, requestId, trace, path, operation, isOpen, principal, startedMs } = call;
     const { status } = answered;
+    endRequest(call, status);
     const { method } = request;
     const ms = performance.now() - startedMs;
     const level = status >= 500 && status !== 503 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';

@@ -4,6 +4,7 @@ import type { Principal } from './handler.js';
 import { noParams, type FoundPath } from './paths.js';
 import type { Exchange, Operation } from './pipeline.js';
 import { requestIdOf } from './request-id.js';
+import { endSpan, epochMs, isTracing, newTrace, withinSpan, type SpanContext } from '#base/tracing/spans.js';
 import { traceContextOf, type TraceContext } from './trace-context.js';
 
 export const NOBODY: Principal = { keyId: null, name: null, scopes: new Set() };
@@ -33,7 +34,7 @@ export function openCall(
   const { headers } = request;
   const operations = found?.operations;
   const operation = operations?.byMethod.get(request.method === 'HEAD' ? 'GET' : request.method);
-  const trace = traceContextOf(headers.get('traceparent'));
+  const trace = traceContextOf(headers.get('traceparent')) ?? begunTrace();
   return {
     request,
     search: searchOf(request.url),
@@ -42,12 +43,57 @@ export function openCall(
     requestId: requestIdOf(headers.get('x-request-id')),
     trace,
     traceId: trace === null ? null : trace.traceId,
+    traceParent: trace === null ? null : parentOfJobs(trace),
     path,
     operation,
     isOpen: operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open',
     principal: NOBODY,
     startedMs: performance.now(),
   };
+}
+
+/** The trace of a request that names none. */
+function begunTrace(): TraceContext | null {
+  const begun = newTrace();
+  return begun && { ...begun, parentId: null, flags: begun.isSampled ? '01' : '00' };
+}
+
+/** The span that jobs of a request belong to: ours where it is recorded, else that of the client. */
+const parentOfJobs = ({ traceId, spanId, parentId, flags }: TraceContext): string =>
+  `00-${traceId}-${isTracing() ? spanId : (parentId ?? spanId)}-${flags}`;
+
+const contextOf = ({ traceId, spanId, flags }: TraceContext): SpanContext => ({
+  traceId,
+  spanId,
+  isSampled: (Number.parseInt(flags, 16) & 1) === 1,
+});
+
+/** Runs the work of a request in its span. */
+export const inRequest = <T>({ trace }: Call, work: () => T): T =>
+  trace === null || !isTracing() ? work() : withinSpan(contextOf(trace), work);
+
+/** Reports the span of a request that has been answered. */
+export function endRequest({ trace, request, operation, path, startedMs, requestId }: Call, status: number): void {
+  if (trace === null || !isTracing()) return;
+  const endMs = epochMs();
+  const route = operation?.route.path;
+  endSpan({
+    context: contextOf(trace),
+    parentId: trace.parentId,
+    name: `${request.method} ${route ?? 'unknown'}`,
+    kind: 'server',
+    startMs: endMs - (performance.now() - startedMs),
+    endMs,
+    attributes: {
+      'http.request.method': request.method,
+      'http.route': route,
+      'url.path': path,
+      'http.response.status_code': status,
+      'divisor.operation': operation?.id,
+      'divisor.request_id': requestId,
+    },
+    error: status >= 500 ? String(status) : undefined,
+  });
 }
 
 /** Trace fields of a log line. */

@@ -26,6 +26,8 @@ export interface Exchange {
   readonly requestId: string;
   /** Trace of the client's that the request is part of. */
   readonly traceId: string | null;
+  /** Span that jobs of the request belong to, as a `traceparent`. */
+  readonly traceParent: string | null;
   /** Path parameter by name, percent-decoded. */
   param(name: string): string | undefined;
   /** Who sends it, as its socket tells. */
@@ -265,7 +267,7 @@ class AskedRequest implements RouteRequest<Route> {
   }
 
   get origin() {
-    const { requestId, traceId } = this.#exchange;
+    const { requestId, traceId, traceParent } = this.#exchange;
     const { callback } = this.query as { readonly callback?: string }; // as the schema of every such query has it
     return {
       owner: this.principal.keyId,
@@ -273,6 +275,7 @@ class AskedRequest implements RouteRequest<Route> {
       note: noteOf(this.header('x-change-note')),
       requestId,
       traceId,
+      ...(traceParent !== null && { traceParent }),
       callback: callback ?? null,
     };
   }

@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto';
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** The client's span, 16 hexadecimal digits. */
-  readonly parentId: string;
+  /** Span of the client, 16 hexadecimal digits; null where the trace begins here. */
+  readonly parentId: string | null;
   /** Ours. */
   readonly spanId: string;
   /** Two hexadecimal digits, as they came. */

@@ -13,6 +13,8 @@ export interface Delivery {
   readonly next_attempt_at: string;
   /** JSON as it is signed and sent. */
   readonly body: string;
+  /** Header of the trace of the job; absent without one, and in records of earlier versions. */
+  readonly traceparent?: string;
 }
 
 /** A callback of a job that has not ended, with a random delivery id. */
@@ -38,13 +40,25 @@ export function assertRoom(jobId: string, count: number): void {
  * Writes the deliveries of an ended job, in the transaction that writes its final state.
  * @returns the callbacks as they are stored with the job
  */
-export async function putDeliveries(tx: DocumentTransaction, job: JobStatus): Promise<readonly JobCallback[]> {
+export async function putDeliveries(
+  tx: DocumentTransaction,
+  job: JobStatus,
+  { trace_parent: traceparent }: { readonly trace_parent?: string },
+): Promise<readonly JobCallback[]> {
   const endedAt = job.finished_at ?? job.created_at;
   const { callbacks, ...data } = job;
   const body = JSON.stringify({ type: `job.${job.status}`, timestamp: endedAt, data: { ...data, result: null } });
   for (const { delivery_id: id, url } of callbacks) {
-    const delivery = { delivery_id: id, job_id: job.job_id, url, attempts: 0, next_attempt_at: endedAt, body };
-    await tx.put('delivery', id, delivery satisfies Delivery);
+    const delivery: Delivery = {
+      delivery_id: id,
+      job_id: job.job_id,
+      url,
+      attempts: 0,
+      next_attempt_at: endedAt,
+      body,
+      ...(traceparent !== undefined && { traceparent }),
+    };
+    await tx.put('delivery', id, delivery);
     tx.publish({ type: 'delivery-due', delivery_id: id });
   }
   return callbacks.map((callback) => ({ ...callback, state: 'due' as const, next_attempt_at: endedAt }));

@@ -16,6 +16,7 @@ export function identityOf(
     note: origin?.note ?? null,
     request_id: origin?.requestId ?? null,
     trace_id: origin?.traceId ?? null,
+    ...(origin?.traceParent !== undefined && { trace_parent: origin.traceParent }),
     ...submitted,
   };
 }

@@ -24,6 +24,8 @@ export interface JobIdentity {
   readonly request_id: string | null;
   /** Trace that the request is part of. */
   readonly trace_id: string | null;
+  /** Span of that request, as a `traceparent`; absent without a trace, and in records of earlier versions. */
+  readonly trace_parent?: string;
 }
 
 /** By what a line of the log about a job is found: the job, the request that asked for it and the trace of that. */
@@ -85,7 +87,7 @@ export function toStatus(identity: JobIdentity, life: Life, { request, callbacks
 /** The two halves of a record, without the body as accepted. */
 export function splitRecord(record: JobRecord): { readonly identity: JobIdentity; readonly life: Life } {
   const { job_id, kind, created_at, input_hash, sequence, estimated_bytes } = record;
-  const { owner, author, note, request_id, trace_id } = record;
+  const { owner, author, note, request_id, trace_id, trace_parent } = record;
   const { status, attempt, crashes, losses, releases, not_before, progress, message, error, result } = record;
   const { started_at, finished_at, heartbeat_at, node, earlier } = record;
   return {
@@ -101,6 +103,7 @@ export function splitRecord(record: JobRecord): { readonly identity: JobIdentity
       note,
       request_id,
       trace_id,
+      ...(trace_parent !== undefined && { trace_parent }),
     },
     life: {
       status,

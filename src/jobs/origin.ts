@@ -9,6 +9,8 @@ export interface Origin {
   readonly requestId: string;
   /** Trace of the client's that the request is part of; null when it sent none. */
   readonly traceId: string | null;
+  /** Span of the request, as a `traceparent`: the job belongs to it on whichever machine it runs. */
+  readonly traceParent?: string;
   /** URL that is called when the job ends, already validated; null without one. */
   readonly callback: string | null;
 }

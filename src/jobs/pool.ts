@@ -1,5 +1,6 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import { TaskStopped, WorkerLost, type Lane, type TaskRun, type ThreadLoss, type ThreadPool } from './compute-pool.js';
+import { openSpan, reportTiming, type OpenSpan } from '#base/tracing/spans.js';
 import { askToStop, newControlCells, readProgress, threadOf } from './control-cells.js';
 import { openLaneThreads, type LaneThreads } from './lane-threads.js';
 import type { ControlCells, PanelMemory, TaskMessage, TaskOutcome } from './thread-messages.js';
@@ -17,7 +18,7 @@ export interface PoolOptions {
   readonly numerics?: string;
   /** What each thread may hold of panels. */
   readonly memory?: PanelMemory;
-  /** Whether each lane starts a thread before it has a task. */
+  /** True where each lane starts a thread before it has a task. */
   readonly startsAhead?: boolean;
   /** What a task has to stop by itself before its thread is ended. */
   readonly patienceMs?: number;
@@ -58,6 +59,8 @@ interface Errand {
   readonly yields: boolean;
   /** Ends the thread. */
   readonly end: AbortController;
+  /** Span of a task that is traced. */
+  readonly span: OpenSpan | undefined;
   readonly resolve: (output: never) => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -92,10 +95,11 @@ export function createPool(options: PoolOptions): ThreadPool {
       const cells = newControlCells();
       let settled = false;
       let unhook = (): void => {};
+      const span = openSpan(`task ${task}`, { attributes: { 'divisor.lane': lane } });
       const output = new Promise<never>((resolve, reject) => {
         if (state.waiting.length >= state.queueMax) throw overloaded(state);
-        const message = { task, input, cells, memory };
-        const errand: Errand = { message, yields, end: new AbortController(), resolve, reject };
+        const message = { task, input, cells, memory, ...(span !== undefined && { isTimed: true as const }) };
+        const errand: Errand = { message, yields, end: new AbortController(), span, resolve, reject };
         if (signal !== undefined) unhook = stopOn(signal, errand, state);
         state.waiting.push(errand);
         dispatch(state);
@@ -103,6 +107,11 @@ export function createPool(options: PoolOptions): ThreadPool {
         settled = true;
         unhook();
       });
+      if (span !== undefined)
+        output.then(
+          () => span.end(),
+          (failure: Error) => span.end(failure.message),
+        );
       return {
         output,
         progress: () => readProgress(cells),
@@ -148,6 +157,8 @@ async function perform(state: LaneState, errand: Errand): Promise<void> {
     state.preferred.thread = state.latest.get(task) ?? 0;
     const outcome = await state.piscina.run(errand.message, { signal: errand.end.signal });
     state.latest.set(task, threadOf(cells));
+    if (errand.span !== undefined && outcome.timing !== undefined)
+      reportTiming(`thread ${task}`, errand.span.context, outcome.timing, { 'thread.id': threadOf(cells) });
     if (outcome.kind === 'output') errand.resolve(outcome.output as never); // The door ran the task of this very name.
     else errand.reject(reasonOf(outcome));
   } catch (thrown) {

@@ -6,6 +6,7 @@ import type { Clock } from './clock.js';
 import { TaskStopped, WorkerLost, type ComputePool, type Lane } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
 import type { Completion, JobKind } from './job-kind.js';
+import { tracedAttempt } from './traced-attempt.js';
 import type { PartsKeeper } from './kept-parts.js';
 import { traced, type JobIdentity } from './job-record.js';
 import { createOutageLog } from './outage-log.js';
@@ -146,10 +147,8 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   }
 
   /** The started work of a claimed job, or why it cannot start. */
-  function attemptOf(
-    { lease, job: { kind: name }, input, parts }: Claim,
-    onComputed: () => void,
-  ): RunningAttempt | Refusal {
+  function attemptOf({ lease, job, input, parts }: Claim, onComputed: () => void): RunningAttempt | Refusal {
+    const { kind: name } = job;
     const kind = kinds.get(name);
     if (kind === undefined) return new Refusal('NOT_SUPPORTED', `This build does not run jobs of the kind ${name}.`);
     const payload = input && kind.decode(input.payload);
@@ -157,7 +156,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${lease.jobId} cannot be read.`);
     const kept = parts === undefined ? keeper?.of(lease, input!) : undefined; // Its payload is readable.
     const order = { kind, lease, payload, parts, kept, onComputed };
-    return startAttempt(order, { pool, artifacts, clock, offered: queue.parts });
+    return tracedAttempt(job, parts, () => startAttempt(order, { pool, artifacts, clock, offered: queue.parts }));
   }
 
   async function settle(entry: Running): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Timing } from '#base/tracing/spans.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 
 /** A worker's side of one running task. */
@@ -42,6 +43,8 @@ export interface TaskMessage {
   readonly cells: ControlCells;
   /** What the thread may hold of panels; as before unless given. */
   readonly memory?: PanelMemory | undefined;
+  /** Asks for the times of the work in the thread, of a task that is traced. */
+  readonly isTimed?: true;
 }
 
 /** As `MemoryLimit` of `#kernels/memory/paged-memory.js`. */
@@ -54,12 +57,13 @@ export interface PanelMemory {
  * What a worker answers. What a task threw travels as data: an error loses its code between threads, and a rejection
  * of the pool means the end of the thread and nothing else.
  */
-export type TaskOutcome =
+export type TaskOutcome = { readonly timing?: Timing } & (
   | { readonly kind: 'output'; readonly output: unknown }
   | { readonly kind: 'refused'; readonly error: ErrorDetail }
   | { readonly kind: 'cancelled' }
   /** A defect of the task, with its stack. */
-  | { readonly kind: 'threw'; readonly stack: string };
+  | { readonly kind: 'threw'; readonly stack: string }
+);
 
 /** Shared memory between threads that hash files, by file. */
 export interface HashCells {

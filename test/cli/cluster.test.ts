@@ -8,6 +8,7 @@ import { runService } from '../services/running-service.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 import { INDEX, MARKET } from './even-index.js';
 import { finishedHere, serving, servingHere, working, type Run } from './process.js';
+import { openCollector } from './tracing/collector.js';
 
 const FLAGS = ['--log-level', 'info', '--drain-ms', '0'];
 
@@ -86,15 +87,23 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     await embedded.stop();
     const lines = guideLines();
     expect(lines.map(({ verb }) => verb)).toEqual(['serve', 'serve', 'worker', 'worker', 'worker', 'worker']);
+    const collector = await openCollector();
+    const traced = { ...environment, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
     // One worker stands for the others: their lines differ in the home alone.
     const [a, b, worker] = await Promise.all(
       lines.slice(0, 3).map(async ({ verb, words }) => {
         const start = verb === 'serve' ? serving : working;
-        return start(await newFolder(), [...FLAGS, ...words], environment);
+        return start(await newFolder(), [...FLAGS, ...words], traced);
       }),
     );
     expect(await shown(a!.url, b!.url)).toEqual(expected);
     expect(await end(a!, b!, worker!)).toEqual([0, 0, 0]);
+    // One trace has the request of a front and the job of the worker.
+    const request = collector.spans.find(({ name }) => name === 'POST /analytics/{index_id}/backtest');
+    const job = collector.spans.find(({ name }) => name === 'job backtest');
+    expect([request?.pid, job?.pid]).toEqual([a!.child.pid, worker!.child.pid]);
+    expect([job?.traceId, job?.parentSpanId]).toEqual([request?.traceId, request?.spanId]);
+    await collector.close();
   }, 240_000);
 
   test('a folder that is away refuses and delays, loses no job and takes nothing at its mount point', async () => {

@@ -44,6 +44,7 @@ import { openNumerics } from '../numerics.js';
 import { partsOf } from '../places.js';
 import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
+import { tracedDocuments } from './traced-documents.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
 import { awaitedMarket, readMarket } from './market-checks.js';
@@ -117,7 +118,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   open.push(disk);
   const numerics = await openNumerics(settings.numerics, log);
 
-  const documents = guardDocuments(store.documents);
+  const documents = guardDocuments(tracedDocuments(store.documents, settings));
   const secrets = await openSecrets(settings, store.documents);
   /** What features read, for requests, of which a worker has none; the threads and the effects of jobs wait longer. */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from '#base/once.js';
+import { currentSpan, traceParentOf } from '#base/tracing/spans.js';
 import { DEFAULT_TOOLSETS, TOOLSETS, type mcpRoutes } from '#contract/mcp.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
@@ -121,14 +122,17 @@ function clientOf(
   answerFor: McpSources['answerFor'],
 ): McpClient {
   const names: readonly string[] = query.tools ?? DEFAULT_TOOLSETS;
-  const inherited = ['x-request-id', 'traceparent'].flatMap((name) => {
-    const value = header(name);
-    return value === undefined ? [] : [[name, value] as const];
-  });
+  const span = currentSpan();
+  const traceParent = span === undefined ? header('traceparent') : traceParentOf(span);
+  const requestId = header('x-request-id');
+  const inherited = {
+    ...(requestId !== undefined && { 'x-request-id': requestId }),
+    ...(traceParent !== undefined && { traceparent: traceParent }),
+  };
   return {
     principal,
     toolsets: new Set<string>(names.includes('all') ? Object.keys(TOOLSETS) : names),
-    headers: Object.fromEntries(inherited),
+    headers: inherited,
     signal,
     ask: (asked) => answerFor(asked, principal),
   };

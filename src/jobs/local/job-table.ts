@@ -199,7 +199,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
         const job = { ...identity, ...entry.life, request };
         const added = [newCallback(url)];
         const callbacks = isTerminal(entry.life.status)
-          ? await putDeliveries(tx, toStatus(job, job, { request, callbacks: added }))
+          ? await putDeliveries(tx, toStatus(job, job, { request, callbacks: added }), identity)
           : added;
         const isReplaced =
           isTerminal(entry.life.status) && !(await isEndedIn(tx, { ...identity, id: identity.job_id }));

@@ -35,7 +35,7 @@ export async function writeLife(tx: DocumentTransaction, { identity, life, effec
   const { job_id: jobId } = identity;
   const submitted = await submittedIn(tx, jobId);
   const callbacks = isTerminal(life.status)
-    ? await putDeliveries(tx, toStatus(identity, life, submitted))
+    ? await putDeliveries(tx, toStatus(identity, life, submitted), identity)
     : submitted.callbacks;
   await tx.put('job', jobId, { ...identity, ...life, ...submitted, callbacks } satisfies JobRecord);
   // A failed job may be queued anew.

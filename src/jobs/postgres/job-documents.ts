@@ -121,7 +121,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
     setBy(record);
     await effect?.(tx);
     const isOver = isTerminal(next.status);
-    const callbacks = isOver ? await putDeliveries(tx, toStatus(identity, next, record)) : record.callbacks;
+    const callbacks = isOver ? await putDeliveries(tx, toStatus(identity, next, record), identity) : record.callbacks;
     const written = { ...identity, ...next, request: record.request, callbacks };
     await write(tx, written, delayMsOf(next, event));
     if (isOver && next.status !== 'failed') tx.drop({ kind: 'job-input', id: jobId });

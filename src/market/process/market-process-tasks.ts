@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { epochMs } from '#base/tracing/spans.js';
 import { limitMemory } from '#kernels/memory/paged-memory.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
@@ -36,9 +37,10 @@ waitForTask();
 
 function waitForTask(): void {
   process.once('message', (request: MarketTaskRequest) => {
+    const startMs = epochMs();
     void run(request).then(
       async (outcome) => {
-        await report(outcome);
+        await report({ ...outcome, timing: { startMs, endMs: epochMs(), pid: process.pid } });
         if (process.memoryUsage.rss() > REUSED_BYTES_MAX) return process.disconnect();
         prepareDuckDb(); // a new one: that of the task is confined to its files
         waitForTask();

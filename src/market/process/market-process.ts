@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { currentSpan, inSpan, reportTiming } from '#base/tracing/spans.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -56,6 +57,14 @@ export type MarketTaskResult =
  *   cannot be written; the reason of the signal when aborted.
  */
 export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect'>>(
+  task: K,
+  input: MarketTasks[K],
+  options: MarketTaskOptions,
+): Promise<MarketTaskResult> {
+  return inSpan(`read ${task}`, {}, () => runTask(task, input, options));
+}
+
+async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
   task: K,
   input: MarketTasks[K],
   options: MarketTaskOptions,
@@ -165,6 +174,7 @@ function converse(
   { onProgress, onImport, signal, secondsMax = TASK_SECONDS_MAX }: Conversation,
   onHandOver: (step: HandOver) => void,
 ): Promise<Ending> {
+  const span = currentSpan();
   return new Promise<Ending>((resolve, reject) => {
     const over = () => {
       clearTimeout(deadline);
@@ -178,6 +188,8 @@ function converse(
         else if (report.kind === 'shape' || report.kind === 'days' || report.kind === 'rest') receive(report);
         else {
           over();
+          if (span !== undefined && report.timing !== undefined)
+            reportTiming(`reader process ${request.task}`, span, report.timing, { 'process.pid': report.timing.pid });
           resolve(report); // the process has nothing left to do but to end
         }
       },

@@ -1,4 +1,5 @@
 import type { MemoryLimit } from '#kernels/memory/paged-memory.js';
+import type { Timing } from '#base/tracing/spans.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { Inspected, Inspection, Said } from '../inspect/inspect.js';
 import type { DatabasePlace } from '../sources/databases/database-place.js';
@@ -89,7 +90,7 @@ export interface ContentSummary {
 }
 
 /** A report of the process. */
-export type MarketTaskReport =
+export type MarketTaskReport = { readonly timing?: ProcessTiming } & (
   | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
   /** Another part of the market is in a shared file; its acceptance is not yet decided. */
   | HandOver
@@ -104,4 +105,10 @@ export type MarketTaskReport =
   /** The generated market could not be written. */
   | { readonly kind: 'unwritten'; readonly message: string; readonly isFull: boolean }
   /** A defect or an exhausted machine, in words without paths. */
-  | { readonly kind: 'failed'; readonly message: string };
+  | { readonly kind: 'failed'; readonly message: string }
+);
+
+/** Times of a task in its process, in its last report. */
+export interface ProcessTiming extends Timing {
+  readonly pid: number;
+}

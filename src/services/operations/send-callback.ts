@@ -54,6 +54,7 @@ export function createSend({ places, secrets, now, userAgent }: SendOptions): Se
               'webhook-id': delivery.delivery_id,
               'webhook-timestamp': String(seconds),
               'webhook-signature': signatureOf(delivery, seconds, secrets),
+              ...(delivery.traceparent !== undefined && { traceparent: delivery.traceparent }),
             },
           },
           (answer: IncomingMessage) => {

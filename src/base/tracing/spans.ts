@@ -1,0 +1,154 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** A span as others refer to it: W3C trace context. */
+export interface SpanContext {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits. */
+  readonly spanId: string;
+  readonly isSampled: boolean;
+}
+
+export type SpanKind = 'internal' | 'server' | 'client' | 'consumer';
+
+export type Attributes = Readonly<Record<string, string | number | boolean | null | undefined>>;
+
+/** One span that has ended. */
+export interface Span {
+  readonly context: SpanContext;
+  readonly parentId: string | null;
+  readonly name: string;
+  readonly kind: SpanKind;
+  /** Milliseconds since the epoch, with fractions. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Attributes;
+  /** Why the work failed; undefined where it did not. */
+  readonly error: string | undefined;
+}
+
+/** Receives spans, and decides which new traces are recorded. */
+export interface Tracer {
+  readonly end: (span: Span) => void;
+  /** True where a trace that begins here is recorded. */
+  readonly samples: (traceId: string) => boolean;
+}
+
+let tracer: Tracer | undefined;
+const current = new AsyncLocalStorage<SpanContext>();
+
+/** Records spans of this process from now on. @returns ends that */
+export function startTracing(started: Tracer): () => void {
+  const before = tracer;
+  tracer = started;
+  return () => void (tracer = before);
+}
+
+export const isTracing = (): boolean => tracer !== undefined;
+
+/** The span that the running work belongs to; undefined where nothing is traced. */
+export const currentSpan = (): SpanContext | undefined => (tracer === undefined ? undefined : current.getStore());
+
+/** Milliseconds since the epoch, alike in every thread and process of a machine. */
+export const epochMs = (): number => performance.timeOrigin + performance.now();
+
+/** Runs work as part of a span. */
+export const withinSpan = <T>(context: SpanContext, work: () => T): T => current.run(context, work);
+
+/** Identifiers of a trace that begins here; null where nothing is traced. */
+export function newTrace(): SpanContext | null {
+  if (tracer === undefined) return null;
+  const traceId = randomHex(16);
+  return { traceId, spanId: randomHex(8), isSampled: tracer.samples(traceId) };
+}
+
+/** Reports a span whose times are known. */
+export function endSpan(span: Span): void {
+  if (span.context.isSampled) tracer?.end(span);
+}
+
+export interface SpanOrder {
+  readonly kind?: SpanKind;
+  /** Default: the current span. */
+  readonly parent?: SpanContext | undefined;
+  readonly attributes?: Attributes;
+}
+
+/** A span that has begun. */
+export interface OpenSpan {
+  readonly context: SpanContext;
+  /** @param error why the work failed */
+  end(error?: string, more?: Attributes): void;
+}
+
+/** Begins a span in a trace; undefined where nothing is traced, or there is no trace. */
+export function openSpan(name: string, order: SpanOrder = {}): OpenSpan | undefined {
+  const { kind = 'internal', parent = currentSpan(), attributes = {} } = order;
+  if (tracer === undefined || parent?.isSampled !== true) return undefined;
+  const { traceId, spanId: parentId } = parent;
+  const context = { traceId, spanId: randomHex(8), isSampled: true };
+  const startMs = epochMs();
+  return {
+    context,
+    end: (error, more = {}) =>
+      endSpan({
+        context,
+        parentId,
+        name,
+        kind,
+        startMs,
+        endMs: epochMs(),
+        attributes: { ...attributes, ...more },
+        error,
+      }),
+  };
+}
+
+/** Runs work in a span of its trace; without a trace it only runs. */
+export async function inSpan<T>(name: string, order: SpanOrder, work: () => Promise<T>): Promise<T> {
+  const span = openSpan(name, order);
+  if (span === undefined) return work();
+  try {
+    const result = await withinSpan(span.context, work);
+    span.end();
+    return result;
+  } catch (failure) {
+    span.end(failure instanceof Error ? failure.message : String(failure));
+    throw failure;
+  }
+}
+
+/** Times of work that another thread or process has measured. */
+export interface Timing {
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/** Reports work that was measured elsewhere as a span below another. */
+export function reportTiming(
+  name: string,
+  parent: SpanContext,
+  { startMs, endMs }: Timing,
+  attributes: Attributes,
+): void {
+  const context = { ...parent, spanId: randomHex(8) };
+  endSpan({ context, parentId: parent.spanId, name, kind: 'internal', startMs, endMs, attributes, error: undefined });
+}
+
+/** Header `traceparent` of a request that is sent in a span. @source W3C Trace Context, section 3.2 */
+export const traceParentOf = ({ traceId, spanId, isSampled }: SpanContext): string =>
+  `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
+
+/** The span of a `traceparent` that this service has written; undefined for anything else. */
+export function spanOfTraceParent(text: string | null | undefined): SpanContext | undefined {
+  const [, traceId, spanId, flags] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text ?? '') ?? [];
+  if (traceId === undefined || spanId === undefined) return undefined;
+  return { traceId, spanId, isSampled: (Number.parseInt(flags!, 16) & 1) === 1 };
+}
+
+/** Bytes from the system, without zeros only: an identifier of zeros is invalid. */
+function randomHex(bytes: number): string {
+  const drawn = crypto.getRandomValues(new Uint8Array(bytes));
+  const text = Array.from(drawn, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return /^0+$/.test(text) ? randomHex(bytes) : text;
+}

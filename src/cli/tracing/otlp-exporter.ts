@@ -1,0 +1,150 @@
+import type { Logger } from 'pino';
+import { startTracing, type Attributes, type Span, type SpanKind } from '#base/tracing/spans.js';
+import { collectorOf, pairsOf, type TraceSettings } from './trace-settings.js';
+
+/** Spans that wait to be sent, and those of one request; as the defaults of OTEL_BSP_*. */
+const QUEUE_MAX = 2048;
+const BATCH_MAX = 512;
+/** Between the end of a span and its sending; as the default of OTEL_BSP_SCHEDULE_DELAY. */
+const DELAY_MS = 5000;
+/** Time that a collector has for its answer; as the default of OTEL_EXPORTER_OTLP_TIMEOUT. */
+const TIMEOUT_MS = 10_000;
+/** Between two lines of the log about a collector that does not answer. */
+const WARN_EVERY_MS = 60_000;
+
+export interface ExporterOptions {
+  readonly settings: TraceSettings;
+  readonly version: string;
+  readonly log: Pick<Logger, 'warn'>;
+  readonly delayMs?: number;
+}
+
+/**
+ * Records spans and sends them to the collector. Spans are dropped rather than waited for: a collector that is slow or away
+ * costs the service nothing but their memory.
+ * @returns undefined where no collector is set
+ */
+export function openTracing({
+  settings,
+  version,
+  log,
+  delayMs = DELAY_MS,
+}: ExporterOptions): { close(): Promise<void> } | undefined {
+  const url = collectorOf(settings);
+  if (url === undefined) return undefined;
+  const resource = {
+    attributes: attributesOf({
+      'service.name': settings.otlpServiceName,
+      'service.version': version,
+      'process.pid': process.pid,
+      ...pairsOf(settings.otlpResource),
+    }),
+  };
+  const headers = { 'content-type': 'application/json', ...pairsOf(settings.otlpHeaders) };
+  let waiting: Span[] = [];
+  let dropped = 0;
+  let warnedMs = -Infinity;
+  let timer: NodeJS.Timeout | undefined;
+  let sending: Promise<void> = Promise.resolve();
+
+  function end(span: Span): void {
+    if (waiting.length >= QUEUE_MAX) return void (dropped += 1);
+    waiting.push(span);
+    if (waiting.length >= BATCH_MAX) flush();
+    else timer ??= setTimeout(flush, delayMs).unref();
+  }
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    sending = sending.then(sendAll);
+  }
+
+  async function sendAll(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, BATCH_MAX);
+      waiting = waiting.slice(BATCH_MAX);
+      const fault = await send(url!, headers, bodyOf(batch, resource, version));
+      if (fault !== undefined) dropped += batch.length;
+      if (dropped > 0 && performance.now() - warnedMs > WARN_EVERY_MS) {
+        warnedMs = performance.now();
+        log.warn({ dropped, fault }, 'spans were not accepted by the collector');
+        dropped = 0;
+      }
+    }
+  }
+
+  const stopTracing = startTracing({ end, samples: samplerOf(settings) });
+  return {
+    async close() {
+      stopTracing();
+      flush();
+      await sending;
+    },
+  };
+}
+
+/** Which traces that begin here are recorded: by their id, so that every process decides alike. */
+function samplerOf({ traceSampler, traceRatio }: TraceSettings): (traceId: string) => boolean {
+  const kind = traceSampler.replace('parentbased_', '');
+  if (kind === 'always_on') return () => true;
+  if (kind === 'always_off') return () => false;
+  // As OpenTelemetry's TraceIdRatioBased: the last seven bytes are random.
+  return (traceId) => Number.parseInt(traceId.slice(-13), 16) < traceRatio * 2 ** 52;
+}
+
+/** @returns why the spans were not accepted */
+async function send(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<string | undefined> {
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      redirect: 'error',
+    });
+    await response.body?.cancel();
+    return response.ok ? undefined : `status ${response.status}`;
+  } catch (failure) {
+    const { message, cause } = failure as Error;
+    return cause instanceof Error ? cause.message : message;
+  }
+}
+
+/** Numbers of kinds and of a status, as the protocol has them. */
+const KINDS: Readonly<Record<SpanKind, number>> = { internal: 1, server: 2, client: 3, consumer: 5 };
+const STATUS_ERROR = 2;
+
+/** @source OTLP 1.9, JSON encoding: ids in hexadecimal, 64-bit integers as text */
+function bodyOf(spans: readonly Span[], resource: object, version: string): string {
+  return JSON.stringify({
+    resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'divisor', version }, spans: spans.map(otlpSpan) }] }],
+  });
+}
+
+const otlpSpan = ({ context, parentId, name, kind, startMs, endMs, attributes, error }: Span): object => ({
+  traceId: context.traceId,
+  spanId: context.spanId,
+  ...(parentId !== null && { parentSpanId: parentId }),
+  name,
+  kind: KINDS[kind],
+  startTimeUnixNano: nanoseconds(startMs),
+  endTimeUnixNano: nanoseconds(endMs),
+  attributes: attributesOf(attributes),
+  status: error === undefined ? {} : { code: STATUS_ERROR, message: error.slice(0, ERROR_MAX) },
+});
+
+/** Characters of an error in a span. */
+const ERROR_MAX = 500;
+
+/** A double holds milliseconds with fractions of a microsecond: the rest is zeros. */
+const nanoseconds = (ms: number): string => `${Math.round(ms * 1000)}000`;
+
+function attributesOf(attributes: Attributes): object[] {
+  return Object.entries(attributes).flatMap(([key, value]): object[] => {
+    if (value === undefined || value === null) return [];
+    if (typeof value === 'string') return [{ key, value: { stringValue: value } }];
+    if (typeof value === 'boolean') return [{ key, value: { boolValue: value } }];
+    return [{ key, value: Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value } }];
+  });
+}

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { declare } from '../setting-schemas.js';
+
+const url = z
+  .string()
+  .refine((text) => text === '' || /^https?:$/.test(URL.parse(text)?.protocol ?? ''), {
+    error: 'must be an http or https address, as http://127.0.0.1:4318',
+  })
+  .transform((text) => (text === '' ? undefined : text));
+
+const PAIRS = /^(?:[^=,\s]+=[^,]*(?:,[^=,\s]+=[^,]*)*)?$/;
+const pairs = z.string().regex(PAIRS, 'must be name=value with commas between them');
+
+const SAMPLERS = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const;
+
+/** Settings of traces, by the variables that every program with OpenTelemetry has. */
+export const TRACE_SETTINGS = {
+  otlpEndpoint: declare({
+    variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    otherwise: () => '',
+    help: 'Collector that traces are sent to as OTLP/HTTP with JSON; /v1/traces is appended. Default: none, and nothing is traced.',
+    schema: url,
+    mayHoldSecret: true,
+  }),
+  otlpTracesEndpoint: declare({
+    variable: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+    otherwise: () => '',
+    help: 'The same as a whole address, to which nothing is appended.',
+    schema: url,
+    mayHoldSecret: true,
+  }),
+  otlpHeaders: declare({
+    variable: 'OTEL_EXPORTER_OTLP_HEADERS',
+    otherwise: () => '',
+    help: 'Headers of requests to the collector: name=value with commas, percent-encoded.',
+    schema: pairs,
+    isSecret: true,
+  }),
+  otlpServiceName: declare({
+    variable: 'OTEL_SERVICE_NAME',
+    otherwise: () => 'divisor',
+    help: 'Name of this process in traces.',
+    schema: z.string().min(1).max(255),
+  }),
+  otlpResource: declare({
+    variable: 'OTEL_RESOURCE_ATTRIBUTES',
+    otherwise: () => '',
+    help: 'More attributes of this process: name=value with commas, percent-encoded.',
+    schema: pairs,
+  }),
+  traceSampler: declare({
+    variable: 'OTEL_TRACES_SAMPLER',
+    otherwise: () => 'parentbased_always_on',
+    help: 'Requests without a trace that begin one. Requests with a traceparent follow its flag.',
+    schema: z.enum(SAMPLERS),
+  }),
+  traceRatio: declare({
+    variable: 'OTEL_TRACES_SAMPLER_ARG',
+    otherwise: () => '1',
+    help: 'Share of these requests, from 0 to 1, for the samplers by ratio.',
+    schema: z.coerce.number().min(0).max(1),
+  }),
+};
+
+export interface TraceSettings {
+  readonly otlpEndpoint?: string | undefined;
+  readonly otlpTracesEndpoint?: string | undefined;
+  readonly otlpHeaders: string;
+  readonly otlpServiceName: string;
+  readonly otlpResource: string;
+  readonly traceSampler: (typeof SAMPLERS)[number];
+  readonly traceRatio: number;
+}
+
+/** Address of the collector; undefined where nothing is traced. */
+export const collectorOf = ({ otlpEndpoint, otlpTracesEndpoint }: TraceSettings): string | undefined =>
+  otlpTracesEndpoint ?? (otlpEndpoint === undefined ? undefined : `${otlpEndpoint.replace(/\/$/, '')}/v1/traces`);
+
+/** Members of `name=value` pairs, percent-decoded where they can be. */
+export const pairsOf = (text: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    text
+      .split(',')
+      .filter((pair) => pair !== '')
+      .map((pair) => {
+        const at = pair.indexOf('=');
+        return [pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())];
+      }),
+  );
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { temporaryFolder } from '../../store/temporary-folder.js';
+import { servingHere } from '../process.js';
+import { openCollector, type Collector, type ReceivedSpan } from './collector.js';
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const PARENT = 'b7ad6b7169203331';
+
+let collector: Collector;
+beforeEach(async () => void (collector = await openCollector()));
+afterEach(() => collector.close());
+
+interface Job {
+  readonly job_id: string;
+  readonly status: string;
+  readonly trace_id: string | null;
+}
+
+/** Asks a service, and follows the job that it starts. */
+async function asked(url: string, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Job> {
+  const answer = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+  let job = (await answer.json()) as Job;
+  while (job.status === 'pending' || job.status === 'running')
+    job = (await (await fetch(`${url}/jobs/${job.job_id}?wait=30`)).json()) as Job;
+  return job;
+}
+
+const MARKET = { store_id: 'market', assets: 5, start: '2023-01-02', end: '2024-03-28' };
+const INDEX = {
+  id: 'EVEN',
+  name: 'Even',
+  calendar: 'XNYS',
+  base_date: '2023-06-01',
+  pipeline: { weighting: { type: 'EqualWeight' } },
+};
+
+const found = (name: string): ReceivedSpan => {
+  const span = collector.spans.find((each) => each.name === name);
+  if (span === undefined)
+    throw new Error(`no span ${name} among ${collector.spans.map((each) => each.name).join(', ')}`);
+  return span;
+};
+const isWithin = (inner: ReceivedSpan, outer: ReceivedSpan): boolean =>
+  BigInt(inner.startTimeUnixNano) >= BigInt(outer.startTimeUnixNano) - MARGIN &&
+  BigInt(inner.endTimeUnixNano) <= BigInt(outer.endTimeUnixNano) + MARGIN;
+/** Clocks of threads and processes of one machine differ by less: 5 ms. */
+const MARGIN = 5_000_000n;
+
+test('one trace reaches from the request of a client to the reader process, the job and its thread', async () => {
+  const { url, stop } = await servingHere(await temporaryFolder(), [], {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-team=index%20desk',
+    OTEL_SERVICE_NAME: 'front',
+  });
+  const generated = await asked(url, '/data/synthetic', MARKET, { traceparent: `00-${TRACE}-${PARENT}-01` });
+  expect(generated).toMatchObject({ status: 'succeeded', trace_id: TRACE });
+  await fetch(`${url}/indices/EVEN`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(INDEX),
+  });
+  const run = await asked(url, '/analytics/EVEN/backtest', {});
+  expect(run.status).toBe('succeeded');
+  await stop(); // sends the rest
+
+  expect(collector.requests[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-team': 'index desk' } });
+  const request = found('POST /data/synthetic');
+  const job = found('job generate');
+  const read = found('read generate');
+  const reader = found('reader process generate');
+  expect([request, job, read, reader].map(({ traceId }) => traceId)).toEqual([TRACE, TRACE, TRACE, TRACE]);
+  expect([request.parentSpanId, job.parentSpanId, read.parentSpanId, reader.parentSpanId]).toEqual([
+    PARENT,
+    request.spanId,
+    job.spanId,
+    read.spanId,
+  ]);
+  expect([request.kind, request.attributes['http.response.status_code'], request.service]).toEqual([2, '202', 'front']);
+  expect(Number(reader.attributes['process.pid'])).not.toBe(process.pid);
+  expect([isWithin(read, job), isWithin(reader, read)]).toEqual([true, true]);
+
+  // A request without a trace begins one, whose id the job has.
+  const begun = found('POST /analytics/{index_id}/backtest');
+  const [backtest, task, thread] = [found('job backtest'), found('task backtest'), found('thread backtest')];
+  expect([begun.traceId, backtest.traceId, task.traceId]).toEqual([run.trace_id, run.trace_id, run.trace_id]);
+  expect([begun.parentSpanId, backtest.parentSpanId, task.parentSpanId, thread.parentSpanId]).toEqual([
+    undefined,
+    begun.spanId,
+    backtest.spanId,
+    task.spanId,
+  ]);
+  expect([isWithin(task, backtest), isWithin(thread, task)]).toEqual([true, true]);
+  expect(Number(thread.attributes['thread.id'])).toBeGreaterThan(0);
+  expect(collector.spans.some(({ name, traceId }) => name === 'store transaction' && traceId !== TRACE)).toBe(true);
+});
+
+test('a trace that its client does not record, and requests of a sampler that is off, send nothing', async () => {
+  const { url, stop } = await servingHere(await temporaryFolder(), [], {
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/own`,
+    OTEL_TRACES_SAMPLER: 'parentbased_always_off',
+  });
+  const answer = await fetch(`${url}/indices`, { headers: { traceparent: `00-${TRACE}-${PARENT}-00` } });
+  expect(answer.headers.get('traceresponse')).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`));
+  await fetch(`${url}/indices`);
+  await fetch(`${url}/indices/NONE`, { headers: { traceparent: `00-${TRACE}-${PARENT}-01` } });
+  await stop();
+  expect(collector.spans.map(({ name, attributes }) => [name, attributes['http.response.status_code']])).toEqual([
+    ['GET /indices/{index_id}', '404'],
+  ]);
+  expect(collector.requests.map(({ path }) => path)).toEqual(['/own']);
+});
+
+test('a collector that refuses or is away delays no answer and no stop', async () => {
+  const refusing = await openCollector(503);
+  for (const address of [refusing.url, 'http://127.0.0.1:1']) {
+    const { url, stop } = await servingHere(await temporaryFolder(), [], { OTEL_EXPORTER_OTLP_ENDPOINT: address });
+    expect((await fetch(`${url}/indices`)).status).toBe(200);
+    await stop();
+  }
+  expect(refusing.requests.length).toBeGreaterThan(0);
+  await refusing.close();
+});
+
+test('without a collector nothing is traced, and an address that is none refuses the start', async () => {
+  const { url, stop } = await servingHere(await temporaryFolder());
+  const answer = await fetch(`${url}/indices`);
+  expect(answer.headers.get('traceresponse')).toBeNull();
+  await stop();
+  await expect(
+    servingHere(await temporaryFolder(), [], { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }),
+  ).rejects.toThrow(/OTEL_EXPORTER_OTLP_ENDPOINT.*http/);
+});

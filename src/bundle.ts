@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 
 /** What a process or thread begins with; `scripts/bundle.mjs` makes a file of each. */
-export type Entry = 'dispatch' | 'market-process-tasks' | 'tasks';
+export type Entry = 'dispatch' | 'market-process-tasks' | 'result-writer' | 'tasks';
 
 const BUNDLE = new URL('../bundle/', import.meta.url);
 const COMPILED = new URL('../.build/sources.tsbuildinfo', import.meta.url);

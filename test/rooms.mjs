@@ -67,7 +67,7 @@ export const ROOMS = {
       'clients',
     ],
     types: [],
-    packages: ['pino', 'zod', 'node:*'],
+    packages: ['pino', 'zod', 'node:*', '#bundle'],
   },
 };
 
@@ -115,6 +115,7 @@ export const FAMILIES = {
     'checks',
     'backtest',
     'exports',
+    'sql',
     'rebalance-pack',
     'derivatives',
     'scenarios',
@@ -137,6 +138,7 @@ export const FAMILIES = {
     'import',
     'serving',
     'inspect',
+    'sql',
     'process',
   ],
   'src/services': [
@@ -149,6 +151,7 @@ export const FAMILIES = {
     'indices',
     'runs',
     'risk',
+    'sql',
     'publication',
     'derivatives',
     'optimisation',
@@ -194,6 +197,7 @@ export const FAMILIES = {
     'indices',
     'optimisation',
     'reports',
+    'sql',
     'door.ts',
     'tasks.ts',
     'main.ts',

@@ -21,6 +21,11 @@ export const EXPORT_GRAMMAR: Grammar = {
     'as-known-on': AS_KNOWN['as-known-on'],
     start: { type: 'string', value: 'DATE', help: 'First date. Default: that of the run.' },
     end: { type: 'string', value: 'DATE', help: 'Last date. Default: that of the run.' },
+    date: {
+      type: 'string',
+      value: 'DATE',
+      help: 'Session of closing, opening and proforma. Default: the last of the run.',
+    },
     by: {
       type: 'string',
       value: 'COLUMN',
@@ -86,6 +91,7 @@ interface ExportOrder {
   readonly start: string | undefined;
   readonly end: string | undefined;
   readonly by: string | undefined;
+  readonly date: string | undefined;
 }
 
 function requestOf(word: string, flags: FlagValues, out: string | undefined): ExportOrder {
@@ -109,6 +115,7 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
     start: flags.text('start'),
     end: flags.text('end'),
     by: flags.text('by'),
+    date: flags.text('date'),
   };
 }
 

@@ -46,7 +46,8 @@ export const exportRoutes = routes({
       start: IsoDate.optional().meta({ description: 'First date. Default: that of the run.' }),
       end: IsoDate.optional().meta({ description: 'Last date. Default: that of the run.' }),
       date: IsoDate.optional().meta({
-        description: 'Session of `closing` and `opening`: the last at or before it. Default: the last of the run.',
+        description:
+          'Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.',
       }),
       by: z.string().min(1).max(64).optional().meta({
         description:

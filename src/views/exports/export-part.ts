@@ -1,9 +1,9 @@
-import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
+import type { ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportPosition, RowFormat } from '#domain/exports/formats.js';
 import type { ExportSource } from './batch.js';
 import type { ByteSink } from './part.js';
 import { PART_WRITERS } from './part-writer.js';
-import { tableRows } from './table-rows.js';
+import { tableColumns, tableRows } from './table-rows.js';
 
 export interface ExportPartInput extends ExportSource {
   readonly table: ExportTableName;
@@ -29,7 +29,7 @@ const GROUP_BYTES = 3 << 19;
  */
 export function exportPart(input: ExportPartInput): ExportPosition | null {
   const { table, format, from, sink, bytes = format === 'parquet' ? GROUP_BYTES : PART_BYTES, tick, ...source } = input;
-  const { columns } = exportTable(table);
+  const columns = tableColumns(table, source);
   const { header } = source.columns;
   const writer = PART_WRITERS[format]({ runId: header.run_id, table, columns, from, sink });
   let { rows } = from;

@@ -2,10 +2,11 @@ import { tableFromIPC } from 'apache-arrow';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { EXPORT_NAMES, exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
+import { EXPORT_NAMES, exportColumns, exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import { FORMAT_NAMES, type ExportPosition, type RowFormat } from '#domain/exports/formats.js';
 import { csvText } from '#views/exports/csv.js';
 import { exportPart } from '#views/exports/export-part.js';
+import { closingFile } from '#views/exports/index-file.js';
 import { workbookStream } from '#views/exports/workbook.js';
 import { sampleRun } from '../report/sample-run.js';
 import { readWorkbook } from './read-workbook.js';
@@ -20,6 +21,10 @@ const sample = sampleRun({
   sectors: ['-Energy', '+Health', '@Banks', '\tTabs', 'Lines\r\nbroken'],
 });
 const columns = openColumns((from, to) => sample.columns.subarray(from, to));
+
+/** As if what is held were announced. */
+const held = closingFile(columns, null, null);
+const announced = { ...held, effective: held.day };
 
 /** An export in parts of `bytes` bytes. */
 function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
@@ -36,6 +41,7 @@ function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8A
       sink: { append: (piece) => void pieces.push(piece.slice()) },
       window: { start: null, end: null },
       market: null,
+      announced,
       tick: () => {},
     });
     made.push(Buffer.concat(pieces));
@@ -66,7 +72,7 @@ describe.each(EXPORT_NAMES)('%s', (table) => {
   );
 
   test('names its columns as the catalogue does', () => {
-    const names = Object.keys(exportTable(table).columns);
+    const names = Object.keys(exportColumns(table, []));
     expect(whole(table, 'csv').toString().split('\r\n')[0]).toBe(names.join(','));
     expect(tableFromIPC(whole(table, 'arrow')).schema.names).toEqual(names);
     const { schema, key_value_metadata: metadata } = parquetMetadata(Uint8Array.from(whole(table, 'parquet')).buffer);

@@ -53,16 +53,20 @@ class Operations:
         """The reference as a page to read."""
         return self._transport.content("GET", "/docs").decode()
 
-    def get_guide(self) -> str:
-        """First page of the guide."""
-        return self._transport.content("GET", "/docs/guide").decode()
+    def get_guide(self, *, format: Optional[Literal["html", "md"]] = None) -> str:
+        """First page of the guide, which lists the others.
 
-    def get_guide_page(self, page: str) -> str:
+        :param format: Instead of `Accept`.
+        """
+        return self._transport.content("GET", "/docs/guide", query={"format": format}).decode()
+
+    def get_guide_page(self, page: str, *, format: Optional[Literal["html", "md"]] = None) -> str:
         """One page of the guide.
 
         :param page: Its name.
+        :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/docs/guide/{word(page)}").decode()
+        return self._transport.content("GET", f"/docs/guide/{word(page)}", query={"format": format}).decode()
 
     def get_guide_picture(self, picture: str) -> bytes:
         """A picture of the guide.
@@ -70,6 +74,13 @@ class Operations:
         :param picture: Its name.
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
+
+    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "publication", "versions", "service", "all"]]] = None) -> Any:
+        """Model Context Protocol for agents: one JSON-RPC message.
+
+        :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
+        """
+        return cast("Any", self._transport.json("POST", "/mcp", body=body, query={"tools": tools}))
 
     def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
@@ -590,7 +601,7 @@ class Operations:
         """
         return self._transport.content("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}, accept=media)
 
-    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.ExportView:
+    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.ExportView:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
@@ -598,13 +609,13 @@ class Operations:
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param start: First date. Default: that of the run.
         :param end: Last date. Default: that of the run.
-        :param date: Session of `closing` and `opening`: the last at or before it. Default: the last of the run.
+        :param date: Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.
         :param by: Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
         """
         return cast("c.ExportView", self._transport.json("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}))
 
-    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
+    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
@@ -613,7 +624,7 @@ class Operations:
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param start: First date. Default: that of the run.
         :param end: Last date. Default: that of the run.
-        :param date: Session of `closing` and `opening`: the last at or before it. Default: the last of the run.
+        :param date: Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.
         :param by: Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
         """
@@ -796,6 +807,13 @@ class Operations:
         :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
         """
         return Job(self._transport, self._transport.json("POST", "/analytics/sweeps", body=body, query={"callback": callback}))
+
+    def get_sweep_rows(self, sweep_id: str, *, block: Optional[int] = None) -> c.SweepRows:
+        """Rows of a sweep in blocks.
+
+        :param block: Which block, counted from 0.
+        """
+        return cast("c.SweepRows", self._transport.json("GET", f"/analytics/sweeps/{word(sweep_id)}/rows", query={"block": block}))
 
     def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.SimulationView]:
         """Simulate where the level of a stored run may go, as a job.
@@ -1227,6 +1245,40 @@ class Operations:
         """
         self._transport.json("DELETE", f"/data/watchlists/{word(watchlist_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
+    def list_plugins(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.PluginCollection:
+        """Every plug-in.
+
+        :param limit: Maximum number of entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.PluginCollection", self._transport.json("GET", "/plugins", query={"limit": limit, "after": after}))
+
+    def get_plugin(self, plugin_id: str) -> c.Plugin:
+        """One plug-in.
+
+        :param plugin_id: Id of the plug-in.
+        """
+        return cast("c.Plugin", self._transport.json("GET", f"/plugins/{word(plugin_id)}"))
+
+    def put_plugin(self, plugin_id: str, body: c.PluginUpsert, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Plugin:
+        """Creates or replaces a plug-in.
+
+        :param plugin_id: Id of the plug-in.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Plugin", self._transport.json("PUT", f"/plugins/{word(plugin_id)}", body=body, if_match=if_match, note=note))
+
+    def delete_plugin(self, plugin_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
+        """Deletes a plug-in.
+
+        :param plugin_id: Id of the plug-in.
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        self._transport.json("DELETE", f"/plugins/{word(plugin_id)}", query={"purge": purge}, if_match=if_match, note=note)
+
     def list_index_versions(self, index_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the index, when and why.
 
@@ -1387,6 +1439,38 @@ class Operations:
         """
         return cast("c.Watchlist", self._transport.json("POST", f"/data/watchlists/{word(watchlist_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
+    def list_plugin_versions(self, plugin_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Who wrote the plug-in, when and why.
+
+        :param limit: Maximum number of versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/plugins/{word(plugin_id)}/versions", query={"limit": limit, "before": before}))
+
+    def diff_plugin_versions(self, plugin_id: str, from_: int, to: int) -> c.VersionDifference:
+        """What changed of the plug-in between two versions.
+
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/plugins/{word(plugin_id)}/versions/diff", query={"from": from_, "to": to}))
+
+    def get_plugin_version(self, plugin_id: str, version: str) -> c.VersionedDocument:
+        """The plug-in as one version has it.
+
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/plugins/{word(plugin_id)}/versions/{word(version)}"))
+
+    def restore_plugin_version(self, plugin_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Plugin:
+        """Writes the plug-in again as one version has it.
+
+        :param version: Number of the version.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Plugin", self._transport.json("POST", f"/plugins/{word(plugin_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
+
     def list_store_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the declaration of a data store, when and why.
 
@@ -1442,6 +1526,10 @@ class Operations:
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end, "format": format}, accept=media)
 
+    def get_published_bundle(self, index_id: str) -> bytes:
+        """Everything that recomputes the published closes of an index, as one signed archive."""
+        return self._transport.content("GET", f"/analytics/{word(index_id)}/published/bundle")
+
     def get_published_keys(self, index_id: str) -> c.PublicKeys:
         """Public keys that sign published logs."""
         return cast("c.PublicKeys", self._transport.json("GET", f"/analytics/{word(index_id)}/published/keys"))
@@ -1450,14 +1538,14 @@ class Operations:
         """Puts a new signing key in place of the one in use."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
-    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "store"], document_id: str) -> c.DocumentAccess:
+    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store"], document_id: str) -> c.DocumentAccess:
         """Whose a document is, and who else may read it.
 
         :param kind: Family of the document.
         """
         return cast("c.DocumentAccess", self._transport.json("GET", f"/access/{word(kind)}/{word(document_id)}"))
 
-    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "store"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
+    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
         """Lets others read a document.
 
         :param kind: Family of the document.
@@ -1465,7 +1553,7 @@ class Operations:
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param start: Entries of this day or time and after it.
@@ -1479,7 +1567,7 @@ class Operations:
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param media: What is wanted instead of JSON.

@@ -15,6 +15,7 @@ const OUT = join(ROOT, 'dist/bundle');
 const ENTRIES = {
   dispatch: 'dist/src/cli/dispatch.js',
   'market-process-tasks': 'dist/src/market/process/market-process-tasks.js',
+  'result-writer': 'dist/workers/sql/result-writer.js',
   tasks: 'dist/workers/tasks.js',
 };
 

@@ -74,7 +74,7 @@ export const ROOMS = {
       'clients',
     ],
     types: [],
-    packages: ['pino', 'zod', 'node:*'],
+    packages: ['pino', 'zod', 'node:*', '#bundle'],
   },
 };
 
@@ -125,6 +125,7 @@ export const FAMILIES = {
     'checks',
     'backtest',
     'exports',
+    'sql',
     'rebalance-pack',
     'derivatives',
     'scenarios',
@@ -147,6 +148,7 @@ export const FAMILIES = {
     'import',
     'serving',
     'inspect',
+    'sql',
     'process',
   ],
   'src/services': [
@@ -159,6 +161,7 @@ export const FAMILIES = {
     'indices',
     'runs',
     'risk',
+    'sql',
     'publication',
     'derivatives',
     'optimisation',
@@ -204,6 +207,7 @@ export const FAMILIES = {
     'indices',
     'optimisation',
     'reports',
+    'sql',
     'door.ts',
     'tasks.ts',
     'main.ts',

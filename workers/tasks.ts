@@ -23,6 +23,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   rebalancePack: async () => (await import('./indices/rebalance-pack.js')).rebalancePack,
   render: async () => (await import('./reports/render.js')).render,
   prices: async () => (await import('./market/prices.js')).prices,
+  'market-table': async () => (await import('./market/market-table.js')).marketTable,
   coverage: async () => (await import('./market/coverage.js')).coverage,
   'audit-market': async () => (await import('./market/audit-market.js')).auditMarket,
   'repair-market': async () => (await import('./market/audit-market.js')).repairMarket,

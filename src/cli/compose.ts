@@ -158,7 +158,7 @@ async function composeOn(
   const history = composeHistory(rooms);
   const datasets = composeDatasets(rooms, history.removals);
   const indices = composeIndices(rooms, history.removals);
-  const runs = composeRuns(rooms, indices);
+  const runs = composeRuns(rooms, { ...indices, open });
   const reports = composeReports(rooms, history.removals);
   const accountability = await composeAccountability(rooms, keys, open);
   const { notes, authenticate, reachOf } = accountability;

@@ -105,9 +105,14 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async (argv) => (await import('./calendars.js')).calendars(argv),
   },
   export: {
-    summary: 'Write a table of a run as a file: CSV, Excel, Arrow or JSON.',
+    summary: 'Write a table of a run as a file: CSV, Excel, Parquet, Arrow or JSON.',
     help: async () => (await import('./export.js')).EXPORT_HELP,
     run: async (argv, environment) => (await import('./export.js')).exportTable(argv, environment),
+  },
+  sql: {
+    summary: 'Ask runs, prices and reference data by SQL, once or in a shell.',
+    help: async () => (await import('./sql.js')).SQL_HELP,
+    run: async (argv, environment) => (await import('./sql.js')).sql(argv, environment),
   },
   mcp: {
     summary: 'Serve the tools of a service to an agent on standard input and output.',

@@ -60,6 +60,13 @@ export const SECURITY_SETTINGS = {
     help: 'Private memory, in MiB, that the system holds each reading process to (Linux).',
     schema: whole(256, 100_000_000),
   }),
+  sqlSeconds: declare({
+    flag: 'sql-seconds',
+    variable: 'DIVISOR_SQL_SECONDS',
+    otherwise: () => String(LIMITS.MAX_SQL_SECONDS),
+    help: 'Longest run of a SQL query, in seconds.',
+    schema: whole(1, 600),
+  }),
   readerCgroup: optionalFile(
     'reader-cgroup',
     'DIVISOR_READER_CGROUP',

@@ -24,6 +24,7 @@ import { rollingRiskRoutes } from './rolling-risk.js';
 import { simulationRoutes } from './simulations.js';
 import { dataVersionRoutes } from './stores/data-versions.js';
 import { storeRoutes } from './stores/routes.js';
+import { sqlRoutes } from './sql.js';
 import { strategyRoutes } from './strategies.js';
 import { runDifferenceRoutes } from './analytics/run-differences.js';
 import { runRoutes } from './analytics/runs.js';
@@ -53,6 +54,7 @@ export const API = {
   ...runDifferenceRoutes,
   ...runViewRoutes,
   ...exportRoutes,
+  ...sqlRoutes,
   ...optimiseRoutes,
   ...riskModelRoutes,
   ...riskModelImportRoutes,

@@ -29,6 +29,7 @@ import type {
   RefreshMarketOutput,
   RepairMarketInput,
   RepairMarketOutput,
+  MarketTableInput,
 } from './tasks/markets.js';
 import type { ExportPart, ExportPartInput, RenderInput, RenderOutput } from './tasks/outputs.js';
 import type {
@@ -126,6 +127,8 @@ export interface Tasks {
   /** Prices of one name as the bytes of an answer. */
   prices: { input: PricesInput; output: AnswerBytes };
   /** Names with a price through time: a CoverageHistoryResponse as JSON. */
+  /** Writes a table of a market as a Parquet file. */
+  'market-table': { input: MarketTableInput; output: { readonly bytes: number } };
   coverage: { input: { readonly market: MarketHandle }; output: AnswerBytes };
   /** The next version of a store from the one held and what its source has now. */
   'refresh-market': { input: RefreshMarketInput; output: RefreshMarketOutput };

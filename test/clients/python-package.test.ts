@@ -3,17 +3,28 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { IS_SOAK } from '../soak.js';
 import { CLIENTS, hasCommand, hasModule, runPython, reportMissing } from './python-user.js';
 
-const hasMypy = hasCommand('mypy');
+const hasMypy = IS_SOAK && hasCommand('mypy');
 const canBuild = hasModule('pip') && hasModule('setuptools', 'wheel');
-reportMissing('the Python package', { mypy: hasMypy, 'pip, setuptools and wheel': canBuild });
+reportMissing('the Python package', {
+  'mypy, which takes minutes, and SOAK=1': hasMypy,
+  'pip, setuptools and wheel': canBuild,
+});
 
 const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
 
 let folder: string;
 beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'divisor-package-'))));
 afterAll(() => rmSync(folder, { recursive: true }));
+
+test.skipIf(!canBuild)('every module is Python as 3.9 reads it', async () => {
+  const parse =
+    'import ast, pathlib, sys; [ast.parse(file.read_text("utf8"), feature_version=(3, 9)) for file in pathlib.Path(sys.argv[1]).glob("*.py")]';
+  const { status, err } = await runPython(['-c', parse, join(CLIENTS, 'divisor')], folder, {});
+  expect(status, err).toBe(0);
+});
 
 test.skipIf(!hasMypy)('its types hold, strictly, for the oldest Python that mypy knows of ours', () => {
   const checked = (version: string) => {

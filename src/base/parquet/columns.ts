@@ -1,5 +1,5 @@
 import { encodeStruct, type ThriftStruct } from './thrift-compact.js';
-import { levelsOf, hybrid, packBits } from './levels.js';
+import { levelsOf, hybrid, packBits, wholeLevels } from './levels.js';
 
 /** Columns of one row group. Text and doubles may lack values: null, or NaN for doubles. */
 export type ParquetColumn =
@@ -75,16 +75,21 @@ export function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn
   }
 }
 
+/** Of a required column. */
+const NO_LEVELS = new Uint8Array(0);
+
 function codedColumn(
   { codes, isOptional }: { readonly codes: Int32Array; readonly isOptional?: true },
   dictionary: Uint8Array,
   entries: number,
   rows: number,
 ): EncodedColumn {
-  if (isOptional !== true) return dictionaryColumn(dictionary, entries, codes, [], rows);
-  const levels = levelsOf(rows, (row) => codes[row]! >= 0);
-  const isWhole = codes.every((code) => code >= 0);
-  return dictionaryColumn(dictionary, entries, isWhole ? codes : codes.filter((code) => code >= 0), levels, rows);
+  if (isOptional !== true) return dictionaryColumn(dictionary, entries, codes, NO_LEVELS, rows);
+  let first = 0;
+  while (first < rows && codes[first]! >= 0) first++;
+  const present = first === rows ? codes : codes.filter((code) => code >= 0);
+  const levels = first === rows ? wholeLevels(rows) : levelsOf(rows, (row) => codes[row]! >= 0);
+  return dictionaryColumn(dictionary, entries, present, levels, rows);
 }
 
 function textColumn(values: readonly (string | null)[], rows: number): EncodedColumn {
@@ -97,18 +102,24 @@ function textColumn(values: readonly (string | null)[], rows: number): EncodedCo
 }
 
 function doubleColumn(values: Float64Array, rows: number): EncodedColumn {
+  let first = 0;
+  while (first < rows && values[first] === values[first]) first++;
+  const held = first === rows ? values.subarray(0, rows) : withoutNaN(values, rows);
+  const levels = first === rows ? wholeLevels(rows) : levelsOf(rows, (row) => values[row] === values[row]);
+  const coded = codesOf(held);
+  return coded === undefined
+    ? plainColumn(bytesOf(held), levels, rows)
+    : dictionaryColumn(bytesOf(Float64Array.from(coded.distinct)), coded.distinct.length, coded.codes, levels, rows);
+}
+
+function withoutNaN(values: Float64Array, rows: number): Float64Array {
   const present = new Float64Array(rows);
   let count = 0;
   for (let row = 0; row < rows; row++) {
     const value = values[row]!;
     if (value === value) present[count++] = value;
   }
-  const held = present.subarray(0, count);
-  const levels = levelsOf(rows, (row) => values[row] === values[row]);
-  const coded = codesOf(held);
-  return coded === undefined
-    ? plainColumn(bytesOf(held), levels, rows)
-    : dictionaryColumn(bytesOf(Float64Array.from(coded.distinct)), coded.distinct.length, coded.codes, levels, rows);
+  return present.subarray(0, count);
 }
 
 /** Values as positions among the distinct ones; undefined when they are too many for that to be shorter. */
@@ -131,22 +142,22 @@ function codesOf<T extends number | string>(
   return { codes, distinct: [...positions.keys()] };
 }
 
-function plainColumn(values: Uint8Array, levels: readonly number[] | Uint8Array, rows: number): EncodedColumn {
-  return { data: page(PAGE.DATA, [Uint8Array.from(levels), values], rows, ENCODING.PLAIN), encoding: ENCODING.PLAIN };
+function plainColumn(values: Uint8Array, levels: Uint8Array, rows: number): EncodedColumn {
+  return { data: page(PAGE.DATA, [levels, values], rows, ENCODING.PLAIN), encoding: ENCODING.PLAIN };
 }
 
 function dictionaryColumn(
   dictionary: Uint8Array,
   entries: number,
   codes: Int32Array,
-  levels: readonly number[] | Uint8Array,
+  levels: Uint8Array,
   rows: number,
 ): EncodedColumn {
   const width = Math.max(1, Math.ceil(Math.log2(Math.max(2, entries))));
   const body = hybrid(codes, width);
   return {
     dictionary: page(PAGE.DICTIONARY, [dictionary], entries, ENCODING.PLAIN),
-    data: page(PAGE.DATA, [Uint8Array.from(levels), Uint8Array.of(width), body], rows, ENCODING.RLE_DICTIONARY),
+    data: page(PAGE.DATA, [levels, Uint8Array.of(width), body], rows, ENCODING.RLE_DICTIONARY),
     encoding: ENCODING.RLE_DICTIONARY,
   };
 }

@@ -7,15 +7,23 @@ import { putVarint } from './thrift-compact.js';
 export function levelsOf(rows: number, isPresent: (row: number) => boolean): Uint8Array {
   let isWhole = true;
   for (let row = 0; row < rows && isWhole; row++) isWhole = isPresent(row);
+  if (isWhole) return wholeLevels(rows);
   const runs: number[] = [];
-  let packed: Uint8Array = new Uint8Array(0);
-  if (isWhole) {
-    putVarint(runs, rows * 2);
-    runs.push(1);
-  } else {
-    putVarint(runs, Math.ceil(rows / 8) * 2 + 1);
-    packed = packBits(Math.ceil(rows / 8) * 8, (row) => (row < rows && isPresent(row) ? 1 : 0), 1);
-  }
+  putVarint(runs, Math.ceil(rows / 8) * 2 + 1);
+  return withLength(
+    runs,
+    packBits(Math.ceil(rows / 8) * 8, (row) => (row < rows && isPresent(row) ? 1 : 0), 1),
+  );
+}
+
+/** Definition levels of an optional column without a missing value. */
+export function wholeLevels(rows: number): Uint8Array {
+  const run: number[] = [];
+  putVarint(run, rows * 2);
+  return withLength([...run, 1], new Uint8Array(0));
+}
+
+function withLength(runs: readonly number[], packed: Uint8Array): Uint8Array {
   const levels = new Uint8Array(4 + runs.length + packed.length);
   new DataView(levels.buffer).setUint32(0, runs.length + packed.length, true);
   levels.set(runs, 4);

@@ -26,9 +26,14 @@ import { createSweeps } from '#services/runs/sweeps.js';
 import { createViewCache } from '#services/runs/view-cache.js';
 import { createViewMaker } from '#services/runs/view-maker.js';
 import type { RoomsOfJobs } from './documents-of-jobs.js';
+import type { Closable } from './rooms.js';
+import { composeSql } from './sql.js';
 
 /** Backtests, what is computed from their stored runs, and what is priced on them. */
-export function composeRuns(rooms: RoomsOfJobs, { calendarViews }: { readonly calendarViews: CalendarViews }) {
+export function composeRuns(
+  rooms: RoomsOfJobs,
+  { calendarViews, open }: { readonly calendarViews: CalendarViews; readonly open: Closable[] },
+) {
   const { settings, version: engineVersion } = rooms;
   const { nextRebalance, comingRebalance } = calendarViews;
   const views = createViewCache();
@@ -52,6 +57,7 @@ export function composeRuns(rooms: RoomsOfJobs, { calendarViews }: { readonly ca
     workers: settings.workers,
     estimatedBytes,
   });
+  const exports = createExports({ ...rooms, views });
   const simulations = createSimulations({ ...rooms, kind: simulate });
   const derivatives = createDerivatives({
     levelsOf: analytics.levelsOf,
@@ -68,7 +74,8 @@ export function composeRuns(rooms: RoomsOfJobs, { calendarViews }: { readonly ca
       ...runHandlers(createStoredRuns({ ...rooms, maker })),
       ...runDifferenceHandlers(createRunDifferences({ ...rooms, kind: diff, engineVersion, estimatedBytes })),
       ...runViewHandlers(runViews),
-      ...exportHandlers(createExports({ ...rooms, views })),
+      ...exportHandlers(exports),
+      ...composeSql(rooms, exports, open).handlers,
       ...replayHandlers(replays),
       ...sweepHandlers(sweeps),
       ...simulationHandlers(simulations),

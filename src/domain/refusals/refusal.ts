@@ -142,6 +142,10 @@ export const ERRORS = {
     status: 422,
     help: 'A stored risk model has no estimate of a name it is used for; `detail.identifiers` lists them.',
   },
+  QUERY_LIMIT: {
+    status: 422,
+    help: 'A SQL query exceeds its limit of time, of memory, of runs that it reads or of the size of its result.',
+  },
   NUMERIC_FAILURE: { status: 422, help: 'A result is not finite.' },
   SOLVER_FAILED: { status: 422, help: 'The solver neither solved the problem nor proved it infeasible.' },
   MISSING_PRICE: { status: 422, help: 'A constituent has no price and the treatment asks to fail.' },

@@ -1,3 +1,4 @@
+import type { MarketViewName } from '#domain/sql/views.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { Repair } from '#market/audit/doubt.js';
@@ -44,4 +45,13 @@ export interface PricesInput {
   readonly bars: NameBars;
   readonly request: SeriesRequest;
   readonly format: 'json' | 'csv' | 'arrow';
+}
+
+export interface MarketTableInput {
+  readonly market: MarketHandle;
+  readonly table: MarketViewName;
+  /** Columns besides the keys. */
+  readonly columns: readonly string[];
+  /** File that is written; it must not be there. */
+  readonly path: string;
 }

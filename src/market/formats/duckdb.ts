@@ -76,19 +76,22 @@ export async function openDuckDb(readable: Readable): Promise<DuckDb> {
 interface Readable {
   readonly files?: readonly string[];
   readonly attach?: { readonly path: string; readonly name: string };
+  /** Further settings. Default: none. */
+  readonly settings?: string;
 }
 
 /**
  * The statements that confine a DuckDB to what it may read. It keeps nothing of the files that it has read: the system does
  * already, and memory that is touched for the first time costs more than to read again.
  */
-export function settingsFor({ files = [], attach }: Readable): string {
+export function settingsFor({ files = [], attach, settings = '' }: Readable): string {
   return `
     SET memory_limit = '${MEMORY_LIMIT}';
     SET autoinstall_known_extensions = false;
     SET autoload_known_extensions = false;
     SET temp_directory = '';
     SET enable_external_file_cache = false;
+    ${settings}
     ${attach === undefined ? '' : `ATTACH ${sqlText(attach.path)} AS ${sqlName(attach.name)} (READ_ONLY);`}
     SET allowed_paths = [${files.map(sqlText).join(', ')}];
     SET enable_external_access = false;

@@ -18,6 +18,7 @@ import { createProblems, type Problems } from '../tables/problems.js';
 import type { FileDigest } from '../formats/digest-file.js';
 import { readSource } from '../sources/read-source.js';
 import type { SourceRead } from '../sources/source-read.js';
+import type { SqlInputs } from '../sql/sql-order.js';
 import { prepareDuckDb } from '../formats/duckdb.js';
 import { reasonOf } from '../tables/fault-reason.js';
 import { createOutgoingMarket } from './outgoing-market.js';
@@ -70,11 +71,14 @@ class WriteFault extends Error {
 }
 
 /** Asks what to do with an import and waits for the answer. */
-function ask(header: ImportHeader): Promise<ImportAnswer> {
-  const answered = new Promise<ImportAnswer>((resolve) => {
-    process.once('message', (answer: ImportAnswer) => resolve(answer));
+const ask = (header: ImportHeader) => answerTo<ImportAnswer>({ kind: 'question', header });
+
+/** Reports a question and waits for its answer. */
+function answerTo<A>(question: MarketTaskReport): Promise<A> {
+  const answered = new Promise<A>((resolve) => {
+    process.once('message', (answer: A) => resolve(answer));
   });
-  void report({ kind: 'question', header });
+  void report(question);
   return answered;
 }
 
@@ -93,6 +97,11 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     const { inspect } = await import('../inspect/inspect.js');
     const { inspected, said } = request.input;
     return { kind: 'inspected', inspection: await inspect(inspected, said) };
+  }
+  if (request.task === 'query') {
+    const { runQuery } = await import('../sql/run-query.js');
+    const outcome = await runQuery(request.input, (needs) => answerTo<SqlInputs>({ kind: 'needs', needs }));
+    return { kind: 'queried', outcome };
   }
   const problems = createProblems();
   const { sharedFiles } = request.options;
@@ -161,7 +170,7 @@ interface Made {
 }
 
 async function perform(
-  { task, input, options }: Exclude<MarketTaskRequest, { readonly task: 'inspect' }>,
+  { task, input, options }: Exclude<MarketTaskRequest, { readonly task: 'inspect' | 'query' }>,
   problems: Problems,
   follower: DayFollower,
 ): Promise<Made | undefined> {

@@ -19,6 +19,7 @@ import type {
 } from './market-tasks.js';
 import type { ImportAnswer } from '../import/import-answer.js';
 import type { Inspection } from '../inspect/inspect.js';
+import type { SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from '../sql/sql-order.js';
 import { createIncomingMarket } from './incoming-market.js';
 import { isFull, type HandOver } from '../panels/shared-market.js';
 
@@ -56,7 +57,7 @@ export type MarketTaskResult =
  * @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies, STORE_WRITE_FAILED or STORAGE_FULL when what it made
  *   cannot be written; the reason of the signal when aborted.
  */
-export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect'>>(
+export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect' | 'query'>>(
   task: K,
   input: MarketTasks[K],
   options: MarketTaskOptions,
@@ -115,6 +116,48 @@ export async function inspectMarket(input: MarketTasks['inspect'], signal: Abort
   throw new Error(`an inspection ended as ${report.kind}`);
 }
 
+export interface QueryOptions {
+  /** Supplies the tables that a query reads. */
+  readonly onNeeds: (needs: SqlNeeds) => Promise<SqlInputs>;
+  readonly secondsMax: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Writes the answer to a query to a file in a temporary folder.
+ * @param take opens the file, which is removed afterwards
+ * @throws Refusal VALIDATION_FAILED, QUERY_LIMIT; that of `onNeeds`; the reason of the signal when aborted
+ */
+export async function answerQuery<T>(
+  order: Omit<SqlOrder, 'resultFile'>,
+  { onNeeds, secondsMax, signal }: QueryOptions,
+  take: (file: string, outcome: SqlOutcome) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
+  try {
+    const input = { ...order, resultFile: join(folder, 'result') };
+    const options = { sharedFiles: null, bodyFile: null, calendars: [], memory: memoryLimit() };
+    const report = await converse(
+      { task: 'query', input, options },
+      { load: null, signal, secondsMax, onNeeds },
+      () => {},
+    ).catch((error: unknown) => {
+      if (!(error instanceof Refusal) || error.code !== 'STORE_READ_FAILED') throw error;
+      throw new Refusal(
+        'QUERY_LIMIT',
+        `The query was ended: it took longer than ${secondsMax} seconds or more memory than it may use.`,
+      );
+    });
+    if (report.kind === 'queried') return await take(input.resultFile, report.outcome);
+    if (report.kind === 'failed') throw new Refusal('QUERY_LIMIT', `The query failed: ${report.message}`);
+    sound(report);
+    throw new Error(`a query ended as ${report.kind}`);
+  } finally {
+    await removeFolder(folder);
+  }
+}
+
 /** An ending that says what came of the data. @throws Refusal where the process says that nothing could */
 function sound(report: Ending): Extract<Ending, { kind: 'done' | 'refused' }> {
   if (report.kind === 'done' || report.kind === 'refused') return report;
@@ -163,15 +206,16 @@ export async function sweepSharedFolders(): Promise<void> {
   }
 }
 
-type Ending = Exclude<MarketTaskReport, HandOver | { kind: 'progress' | 'question' }>;
+type Ending = Exclude<MarketTaskReport, HandOver | { kind: 'progress' | 'question' | 'needs' }>;
 
 interface Conversation extends MarketTaskOptions {
+  readonly onNeeds?: QueryOptions['onNeeds'];
   readonly secondsMax?: number;
 }
 
 function converse(
   request: MarketTaskRequest,
-  { onProgress, onImport, signal, secondsMax = TASK_SECONDS_MAX }: Conversation,
+  { onProgress, onImport, onNeeds, signal, secondsMax = TASK_SECONDS_MAX }: Conversation,
   onHandOver: (step: HandOver) => void,
 ): Promise<Ending> {
   const span = currentSpan();
@@ -184,7 +228,8 @@ function converse(
       onMessage(message) {
         const report = message as MarketTaskReport; // the only messages of market-process-tasks
         if (report.kind === 'progress') onProgress?.(report.fraction, report.message);
-        else if (report.kind === 'question') answer(report.header);
+        else if (report.kind === 'question') answer(onImport?.(report.header));
+        else if (report.kind === 'needs') answer(onNeeds?.(report.needs));
         else if (report.kind === 'shape' || report.kind === 'days' || report.kind === 'rest') receive(report);
         else {
           over();
@@ -220,9 +265,9 @@ function converse(
         reject(isFull(fault) ? new Refusal('STORAGE_FULL', (fault as Error).message) : fault);
       }
     };
-    const answer = (header: ImportHeader) => {
-      if (onImport === undefined) throw new Error('the process asked about an import, but the task has no onImport');
-      onImport(header).then(
+    const answer = (answering: Promise<object> | undefined) => {
+      if (answering === undefined) throw new Error('the process asked what its task does not answer');
+      answering.then(
         (answered) => child.send(answered),
         (refusal: unknown) => {
           child.end();

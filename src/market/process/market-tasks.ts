@@ -17,6 +17,7 @@ import type { FileDigest } from '../formats/digest-file.js';
 import type { TableImport } from '../import/import-answer.js';
 import type { KnownTables } from '../sources/known-files.js';
 import type { HandOver } from '../panels/shared-market.js';
+import type { SqlNeeds, SqlOrder, SqlOutcome } from '../sql/sql-order.js';
 import type { SyntheticSpec } from '../synthetic/spec.js';
 
 /**
@@ -40,6 +41,8 @@ export interface MarketTasks {
   importTable: TableImport;
   /** Looks at data and proposes how it is read, or reads it as given; nothing is made of it. */
   inspect: { readonly inspected: Inspected; readonly said: Said };
+  /** Answers a query; it asks for the tables that the query reads. */
+  query: SqlOrder;
   /** Makes a synthetic market and writes it as a store. */
   generate: { readonly spec: SyntheticSpec; readonly folder: string };
 }
@@ -94,6 +97,9 @@ export type MarketTaskReport = { readonly timing?: ProcessTiming } & (
   | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
   /** Another part of the market is in a shared file; its acceptance is not yet decided. */
   | HandOver
+  /** The tables that a query reads; the process waits for SqlInputs. */
+  | { readonly kind: 'needs'; readonly needs: SqlNeeds }
+  | { readonly kind: 'queried'; readonly outcome: SqlOutcome }
   | { readonly kind: 'inspected'; readonly inspection: Inspection }
   | { readonly kind: 'done'; readonly summary: ContentSummary; readonly digests: ContentDigests }
   /** The content was refused: at least one finding is an error. */

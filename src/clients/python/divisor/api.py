@@ -630,6 +630,21 @@ class Operations:
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}, accept=media)
 
+    def run_sql(self, body: c.SqlRequest, *, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> c.SqlResult:
+        """The answer to a SQL query over runs, prices and reference data.
+
+        :param format: Instead of `Accept`.
+        """
+        return cast("c.SqlResult", self._transport.json("POST", "/sql", body=body, query={"format": format}))
+
+    def run_sql_content(self, body: c.SqlRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"], *, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> bytes:
+        """The answer to a SQL query over runs, prices and reference data.
+
+        :param media: What is wanted instead of JSON.
+        :param format: Instead of `Accept`.
+        """
+        return self._transport.content("POST", "/sql", body=body, query={"format": format}, accept=media)
+
     def list_constraint_sets(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ConstraintSetCollection:
         """Stored constraint sets, by id.
 

@@ -15,10 +15,12 @@ dictionaries of the same members. `service.api` has every operation as a typed m
 from __future__ import annotations
 
 import base64
+import copy
 import json
 import os
 import shutil
 import sys
+import warnings
 import zipfile
 from datetime import date
 from io import BytesIO
@@ -26,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from .api import Operations
+from .display import Rows, Run
 from .errors import DivisorError, JobCancelled, JobFailed, Unreachable
 from .frames import HAS_PANDAS, as_frame, dated, assert_long, check, is_large, ready, split, warn_of_adjusted
 from .jobs import Job, Progress
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
 pandas = package("pandas")  # tables are dictionaries without
 pyarrow = package("pyarrow")  # tables travel as JSON without
+tqdm = package("tqdm.auto") if package("tqdm") is not None else None
 
 
 class Divisor:
@@ -78,7 +82,9 @@ class Divisor:
             raise ImportError("frames needs pandas, which this Python does not have: pip install pandas")
         from .views import Frames
 
-        return Frames(self.api)
+        framed = copy.copy(self)
+        framed._frames = True
+        return Frames(self.api, framed)
 
     # Any route -------------------------------------------------------------------------------------------------------
 
@@ -251,14 +257,14 @@ class Divisor:
         return self.request("GET", f"/indices/{word(index_id)}")
 
     def indices(self) -> Any:
-        return self.request("GET", "/indices")["indices"]
+        return Rows(self.request("GET", "/indices")["indices"])
 
     def delete_index(self, index_id: str) -> Any:
         return self.request("DELETE", f"/indices/{word(index_id)}")["deleted"]
 
     def validate(self, document: Mapping[str, Any]) -> Any:
         """Findings of a definition; nothing is stored."""
-        return self.request("POST", "/indices/validate", document)["findings"]
+        return Rows(self.request("POST", "/indices/validate", document)["findings"])
 
     def preview(self, index: Union[str, Mapping[str, Any]], as_of: Union[str, date, None] = None) -> Any:
         """What a stored index (by id) or a document would hold, decided on a date."""
@@ -274,7 +280,7 @@ class Divisor:
 
     def backtest(self, index_id: str, progress: Optional[Progress] = None, **fields: Any) -> Any:
         """Backtests an index and waits. Fields: start, end, initial_capital, transaction_cost_bps, benchmark, if_stale."""
-        return self.run(f"/analytics/{word(index_id)}/backtest", fields, progress)
+        return Run(self.run(f"/analytics/{word(index_id)}/backtest", fields, progress))
 
     def backtests(self, index_ids: Iterable[str], progress: Optional[Progress] = None, **fields: Any) -> List[Dict[str, Any]]:
         """Backtests many indices and waits. Fields: if_stale, and those of `backtest`; they hold for all.
@@ -320,7 +326,7 @@ class Divisor:
     def export(self, index_id: str, table: str, path: Union[str, Path, None] = None, **query: Any) -> Any:
         """A table of the run, its whole history: levels, weights, trades, events and so on. Query: start, end.
 
-        :param path: a file to write, in the format of its ending: .csv, .xlsx, .arrow or .json
+        :param path: a file to write, in the format of its ending: .csv, .xlsx, .arrow, .parquet or .json
         :returns: the path; without one a DataFrame, or a list of dictionaries where pandas is not there
         """
         route = f"/analytics/{word(index_id)}/exports/{word(table)}"
@@ -335,6 +341,31 @@ class Divisor:
             frame = pandas.DataFrame(answer["data"], columns=answer["columns"])
         for column in frame.columns.intersection(["date", "decision_date"]):
             frame[column] = pandas.to_datetime(frame[column])
+        return frame
+
+    def sql(self, query: str, path: Union[str, Path, None] = None) -> Any:
+        """The answer to one SELECT statement over levels, weights, trades, rebalances, attribution, events, prices,
+        actions, reference, indices and runs.
+
+        :param path: a file to write, in the format of its ending: .csv, .arrow, .parquet or .json
+        :returns: the path; without one a DataFrame, or a list of dictionaries where pandas is not installed
+        :raises ValidationFailed: with line and column of an error in the statement
+        """
+        if path is not None:
+            format = Path(path).suffix.lstrip(".").lower()
+            return self._written("POST", "/sql", path, {"query": query, "format": format}, None)
+        answer = self.transport.json("POST", "/sql", {"query": query})
+        names = [column["name"] for column in answer["columns"]]
+        if answer["truncated"]:
+            warnings.warn(f"The result is cut after {answer['rows']} rows.", UserWarning, stacklevel=2)
+        if not self._frames:
+            return [dict(zip(names, row)) for row in answer["data"]]
+        frame = pandas.DataFrame(answer["data"], columns=names)
+        for column in answer["columns"]:
+            if column["type"] == "date":
+                frame[column["name"]] = pandas.to_datetime(frame[column["name"]])
+            elif column["type"] == "number":
+                frame[column["name"]] = frame[column["name"]].astype("float64")
         return frame
 
     def compare(self, *index_ids: str, **query: Any) -> Any:
@@ -385,11 +416,13 @@ class Divisor:
     # How it is done ------------------------------------------------------------------------------------------------------
 
     def _download(self, route: str, query: Mapping[str, Any], path: Union[str, Path]) -> Union[str, Path]:
+        return self._written("GET", route, path, None, {**query, "format": Path(path).suffix.lstrip(".").lower()})
+
+    def _written(self, method: str, route: str, path: Union[str, Path], body: Any, query: Optional[Mapping[str, Any]]) -> Union[str, Path]:
         """Writes an answer as it comes; the file is there once it is whole."""
         part = Path(f"{path}.part")
-        named = {**query, "format": Path(path).suffix.lstrip(".").lower()}
         try:
-            with self.transport.open("GET", route, query=named, accept="*/*") as response, open(part, "wb") as file:
+            with self.transport.open(method, route, body, query, accept="*/*") as response, open(part, "wb") as file:
                 shutil.copyfileobj(response, file, 1 << 18)
             os.replace(part, path)
         except LOST as cause:
@@ -422,8 +455,24 @@ def _pieces(path: Path) -> Iterator[bytes]:
         yield from iter(lambda: file.read(1 << 20), b"")
 
 
+_bars: Dict[str, Any] = {}
+
+
+def _tqdm_bar(job: Mapping[str, Any]) -> None:
+    bar = _bars.get(job["job_id"])
+    if bar is None:
+        bar = _bars[job["job_id"]] = tqdm.tqdm(total=100, desc=job["job_id"], bar_format="{desc} {percentage:3.0f} % |{bar}| {postfix}")
+    bar.n = round(100 * job["progress"])
+    bar.set_postfix_str(job["message"] or job["status"])
+    if job["status"] not in ("pending", "running"):
+        _bars.pop(job["job_id"]).close()
+
+
 def progress_bar(job: Mapping[str, Any]) -> None:
-    """Draws the progress of a job on standard error: one line that is drawn over on a terminal, else a line at the end."""
+    """Draws the progress of a job on standard error: with tqdm a bar, also of a notebook; else one line that is drawn over
+    on a terminal, or a line at the end."""
+    if tqdm is not None:
+        return _tqdm_bar(job)
     ended = job["status"] not in ("pending", "running")
     filled = round(24 * job["progress"])
     line = f"{job['job_id']:<28} [{'=' * filled}{' ' * (24 - filled)}] {job['progress']:4.0%} {job['message'] or job['status']}"

@@ -303,6 +303,10 @@ class ModelLacksNames(DivisorError):
     """A stored risk model has no estimate of a name it is used for; `detail.identifiers` lists them."""
 
 
+class QueryLimit(DivisorError):
+    """A SQL query exceeds its limit of time, of memory, of runs that it reads or of the size of its result."""
+
+
 class NumericFailure(DivisorError):
     """A result is not finite."""
 
@@ -467,6 +471,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "RISK_INSUFFICIENT_DATA": RiskInsufficientData,
     "LOOK_AHEAD": LookAhead,
     "MODEL_LACKS_NAMES": ModelLacksNames,
+    "QUERY_LIMIT": QueryLimit,
     "NUMERIC_FAILURE": NumericFailure,
     "SOLVER_FAILED": SolverFailed,
     "MISSING_PRICE": MissingPrice,

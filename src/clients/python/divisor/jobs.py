@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Callable, Generic, Iterator, Mapping, Optional, TypeVar, cast
 
+from .display import html_table
 from .errors import DivisorError, JobCancelled, Unreachable, failure_of
 from .transport import Transport, word
 
@@ -112,6 +113,11 @@ class Job(Generic[R]):
         if self._answer["status"] == "cancelled":
             raise JobCancelled(f"The job {self.job_id} was cancelled.")
         return cast(R, self._answer["result"])
+
+    def _repr_html_(self) -> str:
+        status = self._answer["status"] if self._is_job else "succeeded"
+        row = {"job": self.job_id or "done", "status": status}
+        return html_table([{**row, **{name: self._answer.get(name) for name in ("progress", "message")}} if self._is_job else row])
 
     def __repr__(self) -> str:
         return f"<Job {self.job_id or 'done'}: {self._answer['status'] if self._is_job else 'succeeded'}>"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
     from . import contract as c
+    from .client import Divisor
 
 #: An id, or several as a list.
 Ids = Union[str, Iterable[str]]
@@ -36,8 +37,17 @@ class Frames:
     here is one of `tables(answer)`, for any answer of `service.api`.
     """
 
-    def __init__(self, api: Operations) -> None:
+    def __init__(self, api: Operations, client: "Divisor") -> None:
         self._api = api
+        self._client = client
+
+    def sql(self, query: str) -> "DataFrame":
+        """The answer to one SELECT statement."""
+        return cast("DataFrame", self._client.sql(query))
+
+    def export(self, index_id: str, table: str, **query: Any) -> "DataFrame":
+        """Any table of a run, its whole history: levels, weights, constituents, rebalances, trades, attribution, events, ..."""
+        return cast("DataFrame", self._client.export(index_id, table, **query))
 
     # Data ------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { EXPORT_FORMATS } from '#domain/exports/formats.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { SQL_VIEWS } from '#domain/sql/views.js';
+import { routes } from './route.js';
+
+/** Formats of a result, the default one first. */
+export const SQL_FORMATS = ['json', 'csv', 'arrow', 'parquet'] as const;
+export type SqlFormat = (typeof SQL_FORMATS)[number];
+
+export const SqlRequest = z
+  .strictObject({
+    query: z
+      .string()
+      .min(1)
+      .max(LIMITS.MAX_SQL_LENGTH)
+      .meta({ description: 'One SELECT statement in the SQL of DuckDB.' }),
+    format: z.enum(SQL_FORMATS).optional().meta({ description: 'Instead of `Accept`.' }),
+  })
+  .meta({ id: 'SqlRequest' });
+
+export const SqlResult = z
+  .strictObject({
+    columns: z
+      .array(
+        z
+          .strictObject({
+            name: z.string(),
+            type: z.enum(['date', 'text', 'number', 'count']).meta({
+              description: 'count: a whole number of 32 bits, or 1 and 0 for true and false.',
+            }),
+          })
+          .meta({ id: 'SqlColumn' }),
+      )
+      .meta({ description: 'Columns of the result.' }),
+    data: z
+      .array(z.array(z.union([z.string(), z.number()]).nullable()))
+      .meta({ description: 'Rows, a value a column; dates are YYYY-MM-DD.' }),
+    rows: z.int().min(0).meta({ description: 'Number of rows.' }),
+    truncated: z.boolean().meta({ description: `Whether rows beyond ${LIMITS.MAX_SQL_ROWS} were dropped.` }),
+  })
+  .meta({ id: 'SqlResult' });
+export type SqlResult = z.infer<typeof SqlResult>;
+
+const views = Object.entries(SQL_VIEWS).map(
+  ([name, { help, columns }]) => `- \`${name}\`: ${help} Columns: ${Object.keys(columns).join(', ')}.`,
+);
+
+export const sqlRoutes = routes({
+  runSql: {
+    method: 'POST',
+    path: '/sql',
+    scope: 'read',
+    tag: 'analytics',
+    summary: 'The answer to a SQL query over runs, prices and reference data.',
+    description: `Read-only SQL in a separate process. Views:\n\n${views.join('\n')}\n\nA view of runs contains the newest run of each index that the key may read; a query reads at most ${LIMITS.MAX_SQL_RUNS} of them, which it selects by \`index_id\`. An error is a finding with its line, column and position. Results beyond ${LIMITS.MAX_SQL_ROWS} rows are cut, which \`truncated\` and the header \`X-Truncated\` report.`,
+    body: {
+      schema: SqlRequest,
+      example: {
+        query:
+          "SELECT w.date, sum(w.weight * p.CLOSE) AS average_price FROM weights w JOIN prices p USING (date, identifier) WHERE w.index_id = 'GOLD4' GROUP BY w.date ORDER BY w.date",
+      },
+    },
+    success: {
+      status: 200,
+      description: 'The rows.',
+      schema: SqlResult,
+      media: SQL_FORMATS.slice(1).map((format) => EXPORT_FORMATS[format].media),
+    },
+    errors: ['QUERY_LIMIT', 'NO_DATA_SOURCE', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+});

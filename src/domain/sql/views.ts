@@ -1,0 +1,103 @@
+import { EXPORTS, type ExportTableName } from '../exports/catalogue.js';
+import { count, date, number, text, type ExportColumn } from '../exports/export-table.js';
+
+type Columns = Readonly<Record<string, ExportColumn>>;
+
+/** Views of SQL that are tables of runs; each begins with the column `index_id`. */
+export const RUN_VIEWS = [
+  'levels',
+  'weights',
+  'trades',
+  'rebalances',
+  'attribution',
+  'events',
+] as const satisfies readonly ExportTableName[];
+export type RunViewName = (typeof RUN_VIEWS)[number];
+
+/** Views of the served market. */
+export const MARKET_VIEWS = ['prices', 'actions', 'reference'] as const;
+export type MarketViewName = (typeof MARKET_VIEWS)[number];
+
+/** Views that list documents. */
+export const LIST_VIEWS = ['indices', 'runs'] as const;
+export type ListViewName = (typeof LIST_VIEWS)[number];
+
+export type SqlViewName = RunViewName | MarketViewName | ListViewName;
+
+const INDEX_ID = { index_id: text('Index or strategy.') };
+
+export const runViewColumns = (view: RunViewName): Columns => ({ ...INDEX_ID, ...EXPORTS[view].columns });
+
+/** Columns of prices besides those of the fields of the market. */
+export const PRICE_KEYS = { identifier: text('Security.'), date: date('Session.') } as const satisfies Columns;
+
+export const ACTION_COLUMNS = {
+  identifier: text('Security.'),
+  type: text('Type of the action, such as DIVIDEND or SPLIT.'),
+  value: number('Cash per share, multiplier of shares or ratio, by type.'),
+  ex_date: date('Ex-date.'),
+  pay_date: date('Payment date.'),
+  status: text('announced, paid or cancelled.'),
+  announced: date('Day of the announcement.'),
+  related: text('Other security of a spin-off, merger or change of the ticker.'),
+  subscription_price: number('Subscription price of rights.'),
+  cash: number('Cash per share of a merger besides the shares.'),
+} as const satisfies Columns;
+
+/** Columns of reference data besides those of the store. */
+export const REFERENCE_KEYS = {
+  identifier: text('Security.'),
+  valid_from: date('Day from which the row is valid; null: from the beginning.'),
+} as const satisfies Columns;
+
+export const LIST_COLUMNS = {
+  indices: {
+    ...INDEX_ID,
+    name: text('Name.'),
+    kind: text('rule, derived or overlay.'),
+    source_index_id: text('Index that it is derived from.'),
+    calendar: text('Exchange calendar.'),
+    currency: text('Currency.'),
+    base_date: date('Base date.'),
+  },
+  runs: {
+    ...INDEX_ID,
+    run_id: text('Id of the newest run.'),
+    name: text('Name of the index or strategy at that time.'),
+    run_at: text('Time of the run.'),
+    start: date('First date.'),
+    end: date('Last date.'),
+    index_version: count('Version of the definition.'),
+    store_id: text('Data store.'),
+    store_version: count('Version of its content.'),
+    store_content_hash: text('SHA-256 of its content.'),
+    engine_version: text('Version of the program.'),
+  },
+} as const satisfies Readonly<Record<ListViewName, Columns>>;
+
+/** Contents of each view. */
+export const SQL_VIEWS: Readonly<Record<SqlViewName, { readonly help: string; readonly columns: Columns }>> = {
+  levels: { help: EXPORTS.levels.help, columns: runViewColumns('levels') },
+  weights: { help: EXPORTS.weights.help, columns: runViewColumns('weights') },
+  trades: { help: EXPORTS.trades.help, columns: runViewColumns('trades') },
+  rebalances: { help: EXPORTS.rebalances.help, columns: runViewColumns('rebalances') },
+  attribution: { help: EXPORTS.attribution.help, columns: runViewColumns('attribution') },
+  events: { help: EXPORTS.events.help, columns: runViewColumns('events') },
+  prices: {
+    help: 'Bars of the served store as stored, with a column for each of its fields (CLOSE, VOLUME and so on).',
+    columns: PRICE_KEYS,
+  },
+  actions: { help: 'Corporate actions of the served store.', columns: ACTION_COLUMNS },
+  reference: {
+    help: 'Reference data of the served store, with a column for each of its fields (SECTOR and so on).',
+    columns: REFERENCE_KEYS,
+  },
+  indices: { help: 'Stored indices.', columns: LIST_COLUMNS.indices },
+  runs: {
+    help: 'The newest run of each index and strategy; the tables of runs contain these.',
+    columns: LIST_COLUMNS.runs,
+  },
+};
+
+/** A cell of a list as it is handed over; dates are YYYY-MM-DD. */
+export type ListCell = string | number | null;

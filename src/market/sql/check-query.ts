@@ -1,0 +1,143 @@
+import { refuseWithFindings, Refusal } from '#domain/refusals/refusal.js';
+import type { DuckDBConnection } from '@duckdb/node-api';
+
+/** Facts about a parsed query. */
+export interface CheckedQuery {
+  /** Text constants in it. */
+  readonly texts: ReadonlySet<string>;
+  /** Names of tables in it, in lower case. */
+  readonly tables: ReadonlySet<string>;
+  /** Names of columns in it, in lower case; null where it has a star. */
+  readonly columns: ReadonlySet<string> | null;
+  /** True of SHOW and DESCRIBE. */
+  readonly isDescription: boolean;
+}
+
+/** Nesting of a syntax tree; deeper ones are refused as DuckDB refuses expressions. */
+const DEPTH_MAX = 1000;
+
+/** Functions of tables that read nothing but their arguments. */
+const TABLE_FUNCTIONS = new Set(['unnest', 'generate_series', 'range', 'json_each', 'json_tree']);
+
+/** Functions that read settings, files, the catalogue or other queries. */
+const FORBIDDEN =
+  /^(?:read_|parquet_|duckdb_|pragma_|sniff_|glob$|getenv$|getvariable$|current_setting$|set_config$|query$|query_table$|json_execute|json_serialize|json_deserialize|write_log|parse_duckdb_log|nextval$|currval$|enable_|disable_|which_secret$|load_|add_parquet_key|from_substrait|pg_)/;
+
+interface Serialized {
+  readonly error: boolean;
+  readonly error_message?: string;
+  readonly position?: string;
+  readonly statements?: readonly unknown[];
+}
+
+/**
+ * Parses a query by DuckDB itself, without running it.
+ * @throws Refusal VALIDATION_FAILED unless it is one SELECT statement that calls only functions of values
+ */
+export async function checkQuery(connection: DuckDBConnection, query: string): Promise<CheckedQuery> {
+  const result = await connection.runAndReadAll('SELECT json_serialize_sql($1::VARCHAR)', [query]);
+  const tree = JSON.parse(String(result.getRows()[0]![0])) as Serialized;
+  if (tree.error) {
+    if (tree.position === undefined) throw badQuery('Only one SELECT statement is accepted.');
+    throw badQuery(`${tree.error_message}.`, placeAt(query, Number(tree.position)));
+  }
+  if (tree.statements?.length !== 1) throw badQuery('Exactly one SELECT statement is accepted.');
+  const texts = new Set<string>();
+  const columns = new Set<string>();
+  const tables = new Set<string>();
+  const seen = { hasStar: false, isDescription: false };
+  const pending: { readonly node: unknown; readonly depth: number; readonly isTable: boolean }[] = [
+    { node: tree.statements[0], depth: 0, isTable: false },
+  ];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { node, depth, isTable } = next;
+    if (typeof node !== 'object' || node === null) continue;
+    if (depth > DEPTH_MAX) throw badQuery(`The query is nested more than ${DEPTH_MAX} levels deep.`);
+    const {
+      type,
+      function_name: name,
+      query_location: at,
+      column_names: named,
+      table_name: tableName,
+      value,
+    } = node as SyntaxNode;
+    if (type === 'STAR') seen.hasStar = true;
+    if (type === 'SHOW_REF') seen.isDescription = true;
+    if (type === 'COLUMN_REF') for (const one of named ?? []) columns.add(one.toLowerCase());
+    if (type === 'FUNCTION' && name !== undefined) assertAllowed(name.toLowerCase(), isTable, placeAt(query, at));
+    if (type === 'VALUE_CONSTANT' && typeof value?.value === 'string') texts.add(value.value);
+    if (typeof tableName === 'string') tables.add(tableName.replaceAll('"', '').toLowerCase());
+    for (const child of Object.values(node))
+      pending.push({ node: child, depth: depth + 1, isTable: type === 'TABLE_FUNCTION' });
+  }
+  return { texts, tables, columns: seen.hasStar ? null : columns, isDescription: seen.isDescription };
+}
+
+interface SyntaxNode {
+  readonly type?: string;
+  readonly function_name?: string;
+  readonly query_location?: number;
+  readonly column_names?: readonly string[];
+  readonly table_name?: string;
+  readonly value?: { readonly value?: unknown };
+}
+
+function assertAllowed(name: string, isTable: boolean, place: Place | undefined): void {
+  const isAllowed = isTable ? TABLE_FUNCTIONS.has(name) : !FORBIDDEN.test(name);
+  if (!isAllowed)
+    throw badQuery(`The function ${name.slice(0, 80)} is not available: queries read the views only.`, place);
+}
+
+/** A place in a query, from 1, and the characters before it. */
+interface Place {
+  readonly line: number;
+  readonly column: number;
+  readonly start: number;
+}
+
+/** @param at bytes of UTF-8 before it; none where DuckDB knows no place */
+function placeAt(query: string, at: number | undefined): Place | undefined {
+  const bytes = Buffer.from(query);
+  if (at === undefined || at > bytes.length) return undefined;
+  const before = bytes.subarray(0, at).toString();
+  const lines = before.split('\n');
+  return { line: lines.length, column: lines.at(-1)!.length + 1, start: before.length };
+}
+
+/** @param column from 1 */
+function placeOf(query: string, line: number, column: number): Place {
+  const before = query
+    .split('\n')
+    .slice(0, line - 1)
+    .join('\n').length;
+  return { line, column, start: before + (line > 1 ? 1 : 0) + column - 1 };
+}
+
+/** A message of DuckDB with a line of the query and a mark below it. */
+const MARKED = /\n+LINE (\d+): (.*)\n( *)\^/s;
+
+/**
+ * Converts an error of DuckDB to a refusal that names the place.
+ * @param prefix characters before the query on its first line
+ */
+export function queryRefusal(query: string, error: unknown, prefix = 0): Refusal {
+  if (error instanceof Refusal) return error;
+  const said = error instanceof Error ? error.message : String(error);
+  if (/out of memory|failed to allocate|memory limit/i.test(said))
+    return new Refusal('QUERY_LIMIT', 'The query needs more memory than it may use: select fewer rows or columns.');
+  const mark = MARKED.exec(said);
+  const text = said.replace(MARKED, '').replace(/\n+/g, ' ').slice(0, 500).trim();
+  if (mark === null) return badQuery(text);
+  const line = Number(mark[1]);
+  const column = mark[3]!.length - `LINE ${line}: `.length + 1 - (line === 1 ? prefix : 0);
+  // DuckDB shortens long lines, after which the mark does not say the column.
+  return badQuery(text, mark[2]!.includes('...') ? undefined : placeOf(query, line, Math.max(1, column)));
+}
+
+export function badQuery(message: string, place?: Place): Refusal {
+  const at = place === undefined ? '' : `Line ${place.line}, column ${place.column}: `;
+  const position = place && { position: { start: place.start, end: place.start + 1 } };
+  return refuseWithFindings('query', [
+    { severity: 'error', code: 'BAD_QUERY', path: 'query', message: `${at}${message}`, ...position },
+  ]);
+}

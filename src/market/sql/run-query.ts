@@ -1,0 +1,154 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { LIST_VIEWS, MARKET_VIEWS, RUN_VIEWS } from '#domain/sql/views.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { openDuckDb } from '../formats/duckdb.js';
+import { checkQuery, queryRefusal, type CheckedQuery } from './check-query.js';
+import { resultColumns, valuesOf } from './result-columns.js';
+import type { CreateResultWriter, SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from './sql-order.js';
+import { type PlannedRuns, planningTables, readingTables, restTable, runTable } from './view-definitions.js';
+
+/** Threads of one query: several run at once, next to the work of the service. */
+const THREADS = 2;
+
+/**
+ * Statistics of the empty tables must not remove tables from a plan.
+ */
+const PLANNING = `SET disabled_optimizers = 'statistics_propagation'; SET threads = 1;`;
+
+/**
+ * Runs a query: parses it, plans it on empty tables, asks for those that its plan reads, and writes the result.
+ * @param ask gives the tables
+ * @throws Refusal VALIDATION_FAILED with the place of an error, QUERY_LIMIT
+ */
+export async function runQuery(order: SqlOrder, ask: (needs: SqlNeeds) => Promise<SqlInputs>): Promise<SqlOutcome> {
+  const { query } = order;
+  const planning = await openDuckDb({ settings: PLANNING });
+  let needs: SqlNeeds;
+  try {
+    const checked = await checkQuery(planning.connection, query);
+    const runs = plannedRuns(order.runs, checked.texts);
+    await planning.connection.run(planningTables(order, runs, checked.tables));
+    if (checked.isDescription) return await answer(planning.connection, order);
+    needs = needsOf(order, checked, runs.named, await tablesIn(planning.connection, query));
+  } finally {
+    planning.close();
+  }
+  const inputs = await ask(needs);
+  const files = [...inputs.runs, ...inputs.market.map(({ file }) => file)];
+  const reading = await openDuckDb({ files, settings: `SET threads = ${THREADS};` });
+  try {
+    await reading.connection.run(readingTables(order, needs, inputs));
+    return await answer(reading.connection, order);
+  } finally {
+    reading.close();
+  }
+}
+
+/** Tables of a plan, some 0.1 ms each: where the client may read more runs, those that the query names come first. */
+const PLANNED_RUNS = 1000;
+
+/** Texts of a query that are excluded from the further runs. */
+const EXCLUDED_TEXTS = 100;
+
+function plannedRuns(ids: readonly string[], texts: ReadonlySet<string>): PlannedRuns {
+  if (ids.length <= PLANNED_RUNS) return { named: ids, hasRest: false, others: [] };
+  const named = ids.filter((id) => texts.has(id)).slice(0, PLANNED_RUNS);
+  const isRun = new Set(ids);
+  return { named, hasRest: true, others: [...texts].filter((text) => !isRun.has(text)).slice(0, EXCLUDED_TEXTS) };
+}
+
+const EXPLAIN = 'EXPLAIN (FORMAT json) ';
+
+/** Names of the tables that the plan of a query reads. */
+async function tablesIn(connection: DuckDBConnection, query: string): Promise<ReadonlySet<string>> {
+  try {
+    const plan = await connection.runAndReadAll(`${EXPLAIN}${query}`);
+    return tablesOf(JSON.parse(String(plan.getRows()[0]![1])));
+  } catch (error) {
+    throw queryRefusal(query, error, EXPLAIN.length);
+  }
+}
+
+/** Names of the tables that a plan scans. */
+function tablesOf(plan: unknown): ReadonlySet<string> {
+  const found = new Set<string>();
+  const pending = [plan];
+  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
+    if (typeof node !== 'object' || node === null) continue;
+    for (const [name, value] of Object.entries(node)) {
+      if (name === 'Table' && typeof value === 'string') found.add(value.replaceAll('"', '').split('.').at(-1)!);
+      else pending.push(value);
+    }
+  }
+  return found;
+}
+
+function needsOf(
+  { runs: ids, columns, limits }: SqlOrder,
+  checked: CheckedQuery,
+  named: readonly string[],
+  tables: ReadonlySet<string>,
+): SqlNeeds {
+  const runs = RUN_VIEWS.flatMap((view) => {
+    const asked = tables.has(restTable(view)) ? ids : named.filter((_, i) => tables.has(runTable(view, i)));
+    if (asked.length > limits.runs)
+      throw new Refusal(
+        'QUERY_LIMIT',
+        `The query reads ${view} of ${asked.length} indices (limit ${limits.runs}): select some by index_id = '...' or index_id IN (...).`,
+        { view, indices: asked.length, limit: limits.runs },
+      );
+    return asked.map((indexId) => ({ view, indexId }));
+  });
+  const market = MARKET_VIEWS.filter((view) => tables.has(view)).map((view) => ({
+    view,
+    columns: checked.columns && Object.keys(columns[view]).filter((name) => checked.columns!.has(name.toLowerCase())),
+  }));
+  return { runs, market, lists: LIST_VIEWS.filter((view) => tables.has(view)) };
+}
+
+async function answer(connection: DuckDBConnection, order: SqlOrder): Promise<SqlOutcome> {
+  const { query, format, limits, resultFile } = order;
+  const { createResultWriter } = (await import(order.encoder)) as { readonly createResultWriter: CreateResultWriter };
+  const file = openSync(resultFile, 'wx', 0o600);
+  let bytes = 0;
+  try {
+    const statement = await connection.prepare(query);
+    const result = await statement.stream();
+    const columns = resultColumns(result);
+    const writer = createResultWriter(
+      format,
+      Object.fromEntries(columns.map(({ name, type }) => [name, type])),
+      (part) => {
+        bytes += part.length;
+        if (bytes > limits.bytes)
+          throw new Refusal(
+            'QUERY_LIMIT',
+            `The result is larger than ${limits.bytes} bytes: select fewer rows or columns.`,
+          );
+        for (let from = 0; from < part.length;) from += writeSync(file, part, from);
+      },
+    );
+    let rows = 0;
+    let isTruncated = false;
+    for (;;) {
+      const chunk = await result.fetchChunk();
+      if (chunk === null || chunk.rowCount === 0) break;
+      const count = Math.min(chunk.rowCount, limits.rows - rows);
+      isTruncated = count < chunk.rowCount;
+      if (count > 0)
+        writer.rows(
+          columns.map((column, at) => valuesOf(column, chunk.getColumnValues(at), count)),
+          count,
+        );
+      rows += count;
+      if (isTruncated) break;
+    }
+    writer.end(isTruncated);
+    return { rows, isTruncated };
+  } catch (error) {
+    throw queryRefusal(query, error);
+  } finally {
+    closeSync(file);
+  }
+}

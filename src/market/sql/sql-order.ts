@@ -1,0 +1,72 @@
+import type { ColumnType } from '#domain/exports/export-table.js';
+import type { RowFormat } from '#domain/exports/formats.js';
+import type { ListCell, ListViewName, MarketViewName, RunViewName, SqlViewName } from '#domain/sql/views.js';
+
+/** A query and its limits. */
+export interface SqlOrder {
+  readonly query: string;
+  readonly format: RowFormat;
+  /** Ids with a run that the client may read. */
+  readonly runs: readonly string[];
+  /** Columns of each view, by name. */
+  readonly columns: Readonly<Record<SqlViewName, Readonly<Record<string, SqlColumnType>>>>;
+  /** File that the result is written to. */
+  readonly resultFile: string;
+  /** Module of the program that encodes rows: `createResultWriter`. */
+  readonly encoder: string;
+  readonly limits: SqlLimits;
+}
+
+export type SqlColumnType = ColumnType | 'flag';
+
+export interface SqlLimits {
+  /** Runs whose tables one query reads. */
+  readonly runs: number;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** Tables that a query reads, after its conditions on `index_id`. */
+export interface SqlNeeds {
+  readonly runs: readonly { readonly view: RunViewName; readonly indexId: string }[];
+  /** With the columns that are named; null: any. */
+  readonly market: readonly { readonly view: MarketViewName; readonly columns: readonly string[] | null }[];
+  readonly lists: readonly ListViewName[];
+}
+
+/** Inputs of a query: Parquet files, in the order of the needs, and rows. */
+export interface SqlInputs {
+  readonly runs: readonly string[];
+  readonly market: readonly { readonly file: string; readonly columns: readonly string[] }[];
+  readonly lists: readonly (readonly (readonly ListCell[])[])[];
+}
+
+export interface SqlOutcome {
+  readonly rows: number;
+  /** True if rows beyond the limit were dropped. */
+  readonly isTruncated: boolean;
+}
+
+/** Values of a column: positions in a list of texts, days or counts, numbers. */
+export type ResultValues =
+  | Int32Array
+  | Float64Array
+  | { readonly codes: Int32Array; readonly texts: readonly string[] };
+
+export interface ResultColumn {
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly values: ResultValues;
+}
+
+/** Writes the rows of a result in a format. */
+export interface ResultWriter {
+  rows(columns: readonly ResultColumn[], count: number): void;
+  end(isTruncated: boolean): void;
+}
+
+export type CreateResultWriter = (
+  format: RowFormat,
+  columns: Readonly<Record<string, ColumnType>>,
+  append: (bytes: Uint8Array) => void,
+) => ResultWriter;

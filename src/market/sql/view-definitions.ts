@@ -1,0 +1,121 @@
+import { LIST_VIEWS, MARKET_VIEWS, RUN_VIEWS, type RunViewName, type SqlViewName } from '#domain/sql/views.js';
+import { sqlName, sqlText } from '../formats/duckdb.js';
+import type { SqlColumnType, SqlInputs, SqlNeeds, SqlOrder } from './sql-order.js';
+
+const TYPES: Readonly<Record<SqlColumnType, string>> = {
+  date: 'DATE',
+  text: 'VARCHAR',
+  number: 'DOUBLE',
+  count: 'INTEGER',
+  flag: 'BOOLEAN',
+};
+
+/** Schema of the tables that views read: a listing of tables shows the views only. */
+const INPUT_SCHEMA = 'input';
+
+const table = (name: string) => `${INPUT_SCHEMA}.${sqlName(name)}`;
+export const runTable = (view: RunViewName, index: number) => `${view}#${index}`;
+export const restTable = (view: RunViewName) => `${view}#rest`;
+
+type Columns = Readonly<Record<string, SqlColumnType>>;
+
+const declared = (columns: Columns) =>
+  Object.entries(columns)
+    .map(([name, type]) => `${sqlName(name)} ${TYPES[type]}`)
+    .join(', ');
+
+const ownColumns = (columns: Columns): Columns =>
+  Object.fromEntries(Object.entries(columns).filter(([name]) => name !== 'index_id'));
+
+/** Runs of a plan. */
+export interface PlannedRuns {
+  /** Ids with a separate table. */
+  readonly named: readonly string[];
+  /** True where one table represents all further runs. */
+  readonly hasRest: boolean;
+  /** Texts of the query that are no id of a further run. */
+  readonly others: readonly string[];
+}
+
+/**
+ * Empty tables with views over them, for planning: one table for each run, and one for those beyond a number. A plan then
+ * names the tables that its conditions on `index_id`, which is a constant of each table, leave.
+ * @param views those of runs that the query names; others are empty
+ */
+export function planningTables(
+  { columns }: SqlOrder,
+  { named, hasRest, others }: PlannedRuns,
+  views: ReadonlySet<string>,
+): string {
+  const excluded = [...named, ...others].map((id, i) => `${i === 0 ? 'WHERE' : 'AND'} index_id <> ${sqlText(id)}`);
+  const ofRuns = RUN_VIEWS.flatMap((view) => {
+    if (!views.has(view) || (named.length === 0 && !hasRest)) return [emptyView(view, columns[view])];
+    const own = declared(ownColumns(columns[view]));
+    const names = named.map((id, i) => [sqlText(id), runTable(view, i)] as const);
+    const rest = `SELECT * FROM ${table(restTable(view))} ${excluded.join(' ')}`;
+    return [
+      ...names.map(([, name]) => `CREATE TABLE ${table(name)} (${own})`),
+      ...(hasRest ? [`CREATE TABLE ${table(restTable(view))} (${declared(columns[view])})`] : []),
+      `CREATE VIEW ${view} AS ${[...names.map(branch), ...(hasRest ? [rest] : [])].join(' UNION ALL ')}`,
+    ];
+  });
+  const fixed = [...MARKET_VIEWS, ...LIST_VIEWS].flatMap((view) => [
+    `CREATE TABLE ${table(view)} (${declared(columns[view])})`,
+    `CREATE VIEW ${view} AS SELECT * FROM ${table(view)}`,
+  ]);
+  return [`CREATE SCHEMA ${INPUT_SCHEMA}`, ...ofRuns, ...fixed].join(';\n');
+}
+
+const emptyView = (view: SqlViewName, columns: Columns) =>
+  `CREATE VIEW ${view} AS SELECT ${nulls(columns)} WHERE false`;
+
+const branch = ([id, name]: readonly [string, string]) => `SELECT ${id} AS index_id, * FROM ${table(name)}`;
+
+/** The views over the inputs of a query; all others are empty. */
+export function readingTables({ columns }: SqlOrder, needs: SqlNeeds, inputs: SqlInputs): string {
+  const ofRuns = RUN_VIEWS.map((view) => {
+    const branches = needs.runs.flatMap((need, i) =>
+      need.view === view
+        ? [`SELECT ${sqlText(need.indexId)} AS index_id, * FROM read_parquet(${sqlText(inputs.runs[i]!)})`]
+        : [],
+    );
+    if (branches.length === 0) return emptyView(view, columns[view]);
+    return `CREATE VIEW ${view} AS ${branches.join(' UNION ALL ')}`;
+  });
+  const ofMarket = MARKET_VIEWS.map((view) => {
+    const at = needs.market.findIndex((need) => need.view === view);
+    const input = inputs.market[at];
+    if (input === undefined) return emptyView(view, columns[view]);
+    const has = new Set(input.columns);
+    const selected = Object.entries(columns[view]).map(([name, type]) =>
+      has.has(name) ? sqlName(name) : `NULL::${TYPES[type]} AS ${sqlName(name)}`,
+    );
+    return `CREATE VIEW ${view} AS SELECT ${selected.join(', ')} FROM read_parquet(${sqlText(input.file)})`;
+  });
+  const lists = LIST_VIEWS.flatMap((view) => [
+    `CREATE TABLE ${table(view)} (${declared(columns[view])})`,
+    ...insertions(table(view), inputs.lists[needs.lists.indexOf(view)] ?? []),
+    `CREATE VIEW ${view} AS SELECT * FROM ${table(view)}`,
+  ]);
+  return [`CREATE SCHEMA ${INPUT_SCHEMA}`, ...ofRuns, ...ofMarket, ...lists].join(';\n');
+}
+
+const nulls = (columns: Columns) =>
+  Object.entries(columns)
+    .map(([name, type]) => `NULL::${TYPES[type]} AS ${sqlName(name)}`)
+    .join(', ');
+
+/** Rows of one statement: its text stays small. */
+const INSERTED_ROWS = 500;
+
+function insertions(into: string, rows: readonly (readonly (string | number | null)[])[]): string[] {
+  const statements: string[] = [];
+  for (let from = 0; from < rows.length; from += INSERTED_ROWS) {
+    const written = rows.slice(from, from + INSERTED_ROWS).map((row) => `(${row.map(literal).join(', ')})`);
+    statements.push(`INSERT INTO ${into} VALUES ${written.join(', ')}`);
+  }
+  return statements;
+}
+
+const literal = (cell: string | number | null): string =>
+  cell === null ? 'NULL' : typeof cell === 'number' ? String(cell) : sqlText(cell);

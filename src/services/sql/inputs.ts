@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ReadableStream as ByteStream } from 'node:stream/web';
+import { referenceKind } from '#domain/datapoints/resolution.js';
+import type { ExportColumn } from '#domain/exports/export-table.js';
+import { marketKey } from '#domain/market/handle.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { PRICE_KEYS, REFERENCE_KEYS, SQL_VIEWS, type ListCell, type ListViewName } from '#domain/sql/views.js';
+import type { SqlColumnType, SqlInputs, SqlNeeds, SqlOrder } from '#market/sql/sql-order.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { DocumentStore } from '#store/port.js';
+import { runIdOf } from '#store/run-id.js';
+import { createIndexList } from '../indices/index-list.js';
+import type { ExportBody, Exports } from '../runs/exports.js';
+import { readRun } from '../stored/run-documents.js';
+import type { HeldFile, InputFiles } from './input-files.js';
+
+export interface SqlInputsDependencies {
+  readonly documents: Pick<DocumentStore, 'get' | 'ids' | 'list' | 'revision'>;
+  readonly exports: Exports;
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly markets: Pick<Markets, 'current' | 'require'>;
+  readonly files: InputFiles;
+}
+
+/** Inputs of one query, held until it is answered. */
+export interface OpenInputs {
+  /** @param runs ids that may be read */
+  read(needs: SqlNeeds, runs: ReadonlySet<string>): Promise<SqlInputs>;
+  release(): void;
+}
+
+/** The tables that queries read: those of runs as exports, those of the served market, lists of documents. */
+export function createSqlInputs({ documents, exports, jobs, markets, files }: SqlInputsDependencies) {
+  const indices = createIndexList(documents);
+
+  async function runFile(
+    view: SqlNeeds['runs'][number]['view'],
+    subject: string,
+    signal: AbortSignal,
+  ): Promise<HeldFile> {
+    const { etag, open } = await exports.export({ subject, id: undefined }, { table: view, format: 'parquet' });
+    return files.hold(etag, async (path) => writeBody(path, await open(signal)));
+  }
+
+  async function marketFile({ view, columns }: SqlNeeds['market'][number], signal: AbortSignal) {
+    const { market, handle } = markets.require();
+    const own = Object.keys(columnsOf(market)[view]);
+    const wanted = columns === null ? own : own.filter((name) => columns.includes(name));
+    const key = createHash('sha256')
+      .update(JSON.stringify([marketKey(handle), view, wanted]))
+      .digest('hex');
+    const held = await files.hold(key, async (path) => {
+      await jobs.query('market-table', { market: handle, table: view, columns: wanted, path }, signal);
+    });
+    const keys: Readonly<Record<string, ExportColumn>> = SQL_VIEWS[view].columns;
+    return { held, columns: own.filter((name) => name in keys || wanted.includes(name)) };
+  }
+
+  const lists: Readonly<Record<ListViewName, () => Promise<readonly (readonly ListCell[])[]>>> = {
+    indices: async () =>
+      (await indices({ limit: undefined, after: undefined })).indices.map((index) => [
+        index.id,
+        index.name,
+        index.kind,
+        index.source_index_id,
+        index.calendar,
+        index.currency,
+        index.base_date,
+      ]),
+    runs: async () =>
+      (await documents.list('run', readRun)).documents.map((run) => [
+        run.run_id,
+        runIdOf(run),
+        run.name,
+        run.run_at,
+        run.start,
+        run.end,
+        run.index_version ?? null,
+        run.store_id ?? null,
+        run.store_version ?? null,
+        run.store_content_hash,
+        run.engine_version,
+      ]),
+  };
+
+  return {
+    /** Ids with a run that the client may read. */
+    runs: () => documents.ids('run'),
+    columns: async (): Promise<SqlOrder['columns']> => columnsOf(markets.current()?.market),
+    open(signal: AbortSignal): OpenInputs {
+      const all: HeldFile[] = [];
+      return {
+        async read(needs, allowed) {
+          const runs: string[] = [];
+          for (const { view, indexId } of needs.runs) {
+            if (!allowed.has(indexId)) throw new Error(`a query asked for ${view} of ${indexId}`);
+            const held = await runFile(view, indexId, signal);
+            all.push(held);
+            runs.push(held.path);
+          }
+          const market: SqlInputs['market'][number][] = [];
+          for (const need of needs.market) {
+            const { held, columns } = await marketFile(need, signal);
+            all.push(held);
+            market.push({ file: held.path, columns });
+          }
+          return { runs, market, lists: await Promise.all(needs.lists.map((list) => lists[list]())) };
+        },
+        release: () => all.forEach((held) => held.release()),
+      };
+    },
+  };
+}
+
+/** Columns of the views, those of the market by its fields. */
+function columnsOf(market: MarketData | undefined): SqlOrder['columns'] {
+  const fixed = Object.entries(SQL_VIEWS).map(([view, { columns }]) => [view, typesOf(columns)]);
+  return {
+    ...(Object.fromEntries(fixed) as SqlOrder['columns']), // One of each view.
+    prices: { ...typesOf(PRICE_KEYS), ...named(PRICE_KEYS, [...(market?.fields.keys() ?? [])], () => 'number') },
+    reference: {
+      ...typesOf(REFERENCE_KEYS),
+      ...named(REFERENCE_KEYS, market?.reference.columns ?? [], (name) => KINDS[referenceKind(market!, name)]),
+    },
+  };
+}
+
+const KINDS = { string: 'text', number: 'number', boolean: 'flag' } as const;
+
+const typesOf = (columns: Readonly<Record<string, ExportColumn>>) =>
+  Object.fromEntries(Object.entries(columns).map(([name, { type }]) => [name, type]));
+
+/** Types of columns whose names differ from those of the keys and of each other, also regardless of case. */
+function named(
+  keys: Readonly<Record<string, ExportColumn>>,
+  names: readonly string[],
+  typeOf: (name: string) => SqlColumnType,
+): Record<string, SqlColumnType> {
+  const taken = new Set(Object.keys(keys));
+  const types: Record<string, SqlColumnType> = {};
+  for (const name of names) {
+    if (taken.has(name.toLowerCase())) continue;
+    taken.add(name.toLowerCase());
+    types[name] = typeOf(name);
+  }
+  return types;
+}
+
+async function writeBody(path: string, body: ExportBody): Promise<void> {
+  if (body.bytes !== undefined) return writeFile(path, body.bytes, { mode: 0o600 });
+  await pipeline(Readable.fromWeb(body.stream as ByteStream), createWriteStream(path, { mode: 0o600 }));
+}

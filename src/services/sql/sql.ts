@@ -1,0 +1,79 @@
+import { AsyncResource } from 'node:async_hooks';
+import { open, type FileHandle } from 'node:fs/promises';
+import type { SqlFormat } from '#contract/sql.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { answerQuery } from '#market/process/market-process.js';
+import type { SqlInputs, SqlNeeds, SqlOutcome } from '#market/sql/sql-order.js';
+import { createGate, type Asker } from '../shared/gate.js';
+import { createSqlInputs, type SqlInputsDependencies } from './inputs.js';
+import { createInputFiles } from './input-files.js';
+
+export interface SqlAnswer extends SqlOutcome {
+  readonly stream: ReadableStream<Uint8Array>;
+}
+
+export interface Sql {
+  /**
+   * Answers a query over the documents that the client may read.
+   * @throws Refusal VALIDATION_FAILED, QUERY_LIMIT, NO_DATA_SOURCE, OVERLOADED, RATE_LIMITED
+   */
+  answer(request: { readonly query: string; readonly format: SqlFormat }, asker: Asker): Promise<SqlAnswer>;
+  close(): Promise<void>;
+}
+
+export interface SqlDependencies extends Omit<SqlInputsDependencies, 'files'> {
+  /** Module that encodes results. */
+  readonly encoder: string;
+  readonly secondsMax: number;
+}
+
+/** Queries that run at once, each in a separate process; one key leaves a place to the others. */
+const QUERIES = { name: 'queries', runningMax: 3, waitingMax: 30, clientRunningMax: 2, clientWaitingMax: 10 };
+
+export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependencies): Sql {
+  const gate = createGate(QUERIES);
+  const files = createInputFiles(LIMITS.MAX_SQL_INPUT_BYTES);
+  const inputs = createSqlInputs({ ...dependencies, files });
+  const limits = { runs: LIMITS.MAX_SQL_RUNS, rows: LIMITS.MAX_SQL_ROWS, bytes: LIMITS.MAX_SQL_BYTES };
+
+  return {
+    answer: ({ query, format }, asker) =>
+      gate(async () => {
+        const [runs, columns] = await Promise.all([inputs.runs(), inputs.columns()]);
+        const held = inputs.open(asker.signal);
+        // The process asks outside the request, whose reach counts all the same.
+        const onNeeds = AsyncResource.bind((needs: SqlNeeds): Promise<SqlInputs> => held.read(needs, new Set(runs)));
+        const order = { query, format, runs, columns, encoder, limits };
+        try {
+          return await answerQuery(order, { onNeeds, secondsMax, signal: asker.signal }, async (file, outcome) => ({
+            ...outcome,
+            stream: streamOf(await open(file, 'r')),
+          }));
+        } finally {
+          held.release();
+        }
+      }, asker),
+    close: () => files.close(),
+  };
+}
+
+/** Bytes that are read at a time where the reader brings no memory. */
+const CHUNK_BYTES = 256 * 1024;
+
+/** The bytes of a file, which is closed at their end. */
+function streamOf(file: FileHandle): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    type: 'bytes',
+    autoAllocateChunkSize: CHUNK_BYTES,
+    async pull(controller) {
+      const request = controller.byobRequest!; // Memory is allocated for those who bring none.
+      const { buffer, byteOffset, byteLength } = request.view!;
+      const { bytesRead } = await file.read(new Uint8Array(buffer, byteOffset, byteLength), 0, byteLength);
+      if (bytesRead > 0) return request.respond(bytesRead);
+      await file.close();
+      controller.close();
+      request.respond(0);
+    },
+    cancel: () => file.close(),
+  });
+}

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hasModule, isPythonHere, pythonUser, reportMissing, type PythonUser } from './python-user.js';
+
+const hasPandas = hasModule('pandas');
+const hasPlots = hasPandas && hasModule('matplotlib');
+const hasTqdm = hasModule('tqdm');
+reportMissing('Python in notebooks', {
+  Python: isPythonHere,
+  pandas: hasPandas,
+  matplotlib: hasPlots,
+  tqdm: hasTqdm,
+});
+
+let user: PythonUser;
+beforeAll(async () => {
+  if (isPythonHere) user = await pythonUser();
+});
+afterAll(() => user?.close());
+
+describe.skipIf(!isPythonHere)('Python', () => {
+  test('asks by SQL: rows, a file, and the place of an error', async () => {
+    const said = await user.outputOf(`
+rows = d.sql("SELECT date, level FROM levels WHERE index_id = 'PY' ORDER BY date")
+expected = [{"date": row["date"], "level": row["level"]} for row in d.export("PY", "levels")]
+d.sql("SELECT date FROM levels WHERE index_id = 'PY'", "dates.csv")
+try:
+    d.sql("SELECT levl FROM levels")
+except DivisorError as refused:
+    message = refused.findings[0]["message"]
+print(json.dumps([rows == expected, len(open("dates.csv").read().split()) - 1 == len(rows), message[:20]]))`);
+    expect(said).toEqual([true, true, 'Line 1, column 8: Bi']);
+  });
+
+  test('writes an export as Parquet', async () => {
+    expect(
+      await user.outputOf(`
+d.export("PY", "weights", "weights.parquet")
+content = open("weights.parquet", "rb").read()
+print(json.dumps([content[:4].decode(), content[-4:].decode()]))`),
+    ).toEqual(['PAR1', 'PAR1']);
+  });
+
+  test('shows indices, findings, runs and jobs as tables, whose cells are text', async () => {
+    const said = await user.outputOf(`
+html = d.indices()._repr_html_()
+findings = d.validate({**d.api.get_index("PY"), "calendar": "<b>"})
+run = d.backtest("PY", if_stale=True)
+job = d.api.start_backtest("PY", {"if_stale": True})
+print(json.dumps(["<td>PY</td>" in html, "<b>" in findings._repr_html_(), "total_return" in run._repr_html_(), "<table>" in job._repr_html_(), d.indices() == d.request("GET", "/indices")["indices"]]))`);
+    expect(said).toEqual([true, false, true, true, true]);
+  });
+
+  test('works with an event loop, several calls at once', async () => {
+    const said = await user.outputOf(`
+import asyncio
+from divisor.aio import AsyncDivisor
+async def main():
+    service = AsyncDivisor(frames=False)
+    answers = await asyncio.gather(service.sql("SELECT 1 AS one"), service.api.get_liveness(), service.export("PY", "rebalances"))
+    return [answers[0], answers[1]["status"], answers[2] == d.export("PY", "rebalances")]
+print(json.dumps(asyncio.run(main())))`);
+    expect(said).toEqual([[{ one: 1 }], 'live', true]);
+  });
+
+  test.skipIf(!hasPandas)('has answers of SQL and exports as frames with dates', async () => {
+    const said = await user.outputOf(`
+frame = d.frames.sql("SELECT date, identifier, weight FROM weights WHERE index_id = 'PY' ORDER BY ALL")
+exported = d.frames.export("PY", "weights")
+print(json.dumps([str(frame["date"].dtype)[:10], str(frame["weight"].dtype), len(frame) > 0, len(exported) == len(frame)]))`);
+    expect(said).toEqual(['datetime64', 'float64', true, true]);
+  });
+
+  test.skipIf(!hasPlots)('draws what its frames contain', async () => {
+    const said = await user.outputOf(`
+import matplotlib
+matplotlib.use("agg")
+from divisor import notebook
+levels = notebook.plot_levels(d, "PY").get_lines()[0].get_ydata()
+depth = notebook.plot_drawdowns(d, "PY").get_lines()[0].get_ydata().min()
+bars = notebook.plot_weights(d, "PY", count=3).patches
+groups = notebook.plot_exposures(d, "PY").collections
+print(json.dumps([levels[0], bool(abs(depth - d.api.get_overview("PY")["metrics"]["max_drawdown"]) < 1e-9), len(bars), len(groups) == len(d.frames.exposures("PY").columns)]))`);
+    expect(said).toEqual([100, true, 3, true]);
+  });
+
+  test.skipIf(!hasTqdm)('draws progress with tqdm', async () => {
+    const { err } = await user.run(`
+from divisor import *
+Divisor(progress=progress_bar, frames=False).backtest("PY", start="2020-03-02")`);
+    expect(err).toContain('backtest:PY');
+    expect(err).toContain('100');
+  });
+});

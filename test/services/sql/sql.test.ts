@@ -1,0 +1,157 @@
+import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { tableFromIPC } from 'apache-arrow';
+import { parquetReadObjects } from 'hyparquet';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ExportView } from '#contract/exports.js';
+import type { SqlResult } from '#contract/sql.js';
+import { RUN_VIEWS } from '#domain/sql/views.js';
+import { answerQuery } from '#market/process/market-process.js';
+import { liveService, type LiveService } from '../../real/live.js';
+
+let service: LiveService;
+beforeAll(async () => {
+  service = await liveService();
+  const market = {
+    store_id: 'market',
+    seed: 3,
+    assets: 12,
+    start: '2021-01-04',
+    end: '2022-06-30',
+    splits_per_year: 0.4,
+  };
+  await service.job('/data/synthetic', market);
+  for (const id of ['EQUAL', 'CAPS']) {
+    await service.ok('PUT', `/indices/${id}`, {
+      id,
+      name: id,
+      calendar: 'XNYS',
+      base_date: '2021-02-01',
+      pipeline: { weighting: { type: id === 'CAPS' ? 'MarketCapWeight' : 'EqualWeight' } },
+    });
+    await service.job(`/analytics/${id}/backtest`);
+  }
+});
+afterAll(() => service.close());
+
+const ask = (query: string) => service.ok<SqlResult>('POST', '/sql', { query });
+
+describe('views', () => {
+  test.each(RUN_VIEWS)('%s has the rows of the export', async (view) => {
+    const { columns, data } = await service.ok<ExportView>('GET', `/analytics/CAPS/exports/${view}`);
+    const answer = await ask(`SELECT * FROM ${view} WHERE index_id = 'CAPS'`);
+    expect(answer.columns.map(({ name }) => name)).toEqual(['index_id', ...columns]);
+    expect(data.length).toBeGreaterThan(0);
+    expect(answer.data).toEqual(data.map((row) => ['CAPS', ...row]));
+  });
+
+  test('prices and reference data are those of the store', async () => {
+    const { identifiers } = await service.ok<{ identifiers: { identifier: string }[] }>(
+      'GET',
+      '/data/identifiers?limit=1',
+    );
+    const { identifier } = identifiers[0]!;
+    const { prices } = await service.ok<{ prices: { index: string[]; data: number[][] } }>(
+      'GET',
+      `/data/prices/${identifier}?columns=CLOSE`,
+    );
+    const { data } = await ask(`SELECT date, CLOSE FROM prices WHERE identifier = '${identifier}' ORDER BY date`);
+    expect(data).toEqual(prices.index.map((date, row) => [date, prices.data[row]![0]]));
+    const { entries } = await service.ok<{ entries: { fields: Record<string, unknown> }[] }>(
+      'GET',
+      `/data/reference?identifiers=${identifier}&fields=SECTOR`,
+    );
+    const sectors = await ask(`SELECT DISTINCT SECTOR FROM reference WHERE identifier = '${identifier}'`);
+    expect(sectors.data).toEqual([[entries[0]!.fields['SECTOR']]]);
+    const { actions } = await service.ok<{ actions: { ex_date: string }[] }>(
+      'GET',
+      `/data/corporate-actions/${identifier}`,
+    );
+    const counted = await ask(`SELECT count(*) FROM actions WHERE identifier = '${identifier}'`);
+    expect(counted.data).toEqual([[actions.length]]);
+  });
+
+  test('list indices and runs, and join several runs', async () => {
+    expect((await ask('SELECT index_id, base_date FROM indices ORDER BY 1')).data).toEqual([
+      ['CAPS', '2021-02-01'],
+      ['EQUAL', '2021-02-01'],
+    ]);
+    const { data } = await ask(
+      'SELECT r.index_id, max(l.date) = any_value(r.end) FROM runs r JOIN levels l USING (index_id) GROUP BY 1 ORDER BY 1',
+    );
+    expect(data).toEqual([
+      ['CAPS', 1],
+      ['EQUAL', 1],
+    ]);
+    expect((await ask("SELECT * FROM levels WHERE index_id = 'NONE'")).rows).toBe(0);
+  });
+
+  test('weights of every session sum to 1', async () => {
+    const { data } = await ask(
+      'SELECT index_id, max(abs(total - 1)) < 1e-9 FROM (SELECT index_id, date, sum(weight) AS total FROM weights GROUP BY ALL) GROUP BY 1 ORDER BY 1',
+    );
+    expect(data).toEqual([
+      ['CAPS', 1],
+      ['EQUAL', 1],
+    ]);
+  });
+});
+
+test('CSV, Arrow and Parquet have the rows of JSON', async () => {
+  const query = "SELECT date, identifier, weight FROM weights WHERE index_id = 'CAPS' ORDER BY ALL";
+  const { data } = await ask(query);
+  const bytesOf = async (format: string) => {
+    const response = await fetch(`${service.url}/sql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query, format }),
+    });
+    expect([response.status, response.headers.get('x-rows'), response.headers.get('x-truncated')]).toEqual([
+      200,
+      String(data.length),
+      'false',
+    ]);
+    return Buffer.from(await response.arrayBuffer());
+  };
+  const csv = (await bytesOf('csv')).toString().trimEnd().split('\r\n');
+  expect(csv.slice(1)).toEqual(data.map((row) => row.join(',')));
+  const arrow = tableFromIPC(await bytesOf('arrow'));
+  expect([...arrow.getChild('weight')!]).toEqual(data.map((row) => row[2]));
+  const parquet = await parquetReadObjects({ file: Uint8Array.from(await bytesOf('parquet')).buffer });
+  expect(
+    parquet.map(({ date, identifier, weight }) => [(date as Date).toISOString().slice(0, 10), identifier, weight]),
+  ).toEqual(data);
+});
+
+test('an error is a finding of the field, and others are answered after it', async () => {
+  const { status, body } = await service.ask<{
+    error: { code: string; detail: { findings: { path: string; message: string }[] } };
+  }>('POST', '/sql', { query: "SELECT * FROM read_text('/etc/passwd')" });
+  expect([status, body.error.code, body.error.detail.findings[0]!.path]).toEqual([422, 'VALIDATION_FAILED', 'query']);
+  expect(body.error.detail.findings[0]!.message).toMatch(/^Line 1, column 15: The function read_text is not available/);
+  expect((await ask('SELECT 1 AS one')).data).toEqual([[1]]);
+});
+
+test.each([
+  ['time', 'WITH RECURSIVE r AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM r) SELECT count(*) FROM r'],
+  ['memory', "SELECT list(repeat('x', 100000) || i) FROM range(1000000) t(i)"],
+])('a query without an end is ended by its limit of %s, and leaves no file', async (_, query) => {
+  const before = new Set(readdirSync(tmpdir()));
+  const order = { query, format: 'json', runs: [], columns: NO_COLUMNS, encoder: ENCODER, limits: LIMITS } as const;
+  const options = {
+    onNeeds: async () => ({ runs: [], market: [], lists: [] }),
+    secondsMax: 3,
+    signal: new AbortController().signal,
+  };
+  await expect(answerQuery(order, options, async () => undefined)).rejects.toMatchObject({ code: 'QUERY_LIMIT' });
+  const left = readdirSync(tmpdir()).filter((name) => !before.has(name) && name.startsWith(`divisor-${process.pid}-`));
+  expect(left.flatMap((name) => readdirSync(join(tmpdir(), name)).filter((file) => file === 'result'))).toEqual([]);
+});
+
+const VIEWS = [...RUN_VIEWS, 'prices', 'actions', 'reference', 'indices', 'runs'] as const;
+const NO_COLUMNS = Object.fromEntries(
+  VIEWS.map((view) => [view, { index_id: 'text', a: 'text' } as const]),
+) as unknown as Parameters<typeof answerQuery>[0]['columns']; // One of each view.
+const ENCODER = new URL('../../../workers/sql/result-writer.js', import.meta.url).href;
+const LIMITS = { runs: 1, rows: 1000, bytes: 1e6 };

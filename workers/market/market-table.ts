@@ -1,0 +1,147 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
+import type { ParquetColumn } from '#base/parquet/columns.js';
+import { encodeChunk, encodeFooter, groupEntry, MAGIC } from '#base/parquet/file.js';
+import type { ThriftStruct } from '#base/parquet/thrift-compact.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { ACTION_COLUMNS, type MarketViewName } from '#domain/sql/views.js';
+import { referenceKind } from '#domain/datapoints/resolution.js';
+import type { Task } from '#jobs/tasks.js';
+import { openedMarket } from '../input/open-markets.js';
+
+/** Rows of a row group, about. */
+const GROUP_ROWS = 1 << 17;
+
+/** Writes a table of a market as Parquet: bars with a value, by date and security; actions; reference data. */
+export const marketTable: Task<'market-table'> = ({ market: handle, table, columns, path }, control) => {
+  const groups = TABLES[table](openedMarket(handle), columns);
+  const file = openSync(path, 'wx', 0o600);
+  let bytes = 0;
+  const write = (piece: Uint8Array): void => {
+    for (let from = 0; from < piece.length;) from += writeSync(file, piece, from);
+    bytes += piece.length;
+  };
+  try {
+    write(MAGIC);
+    const entries: ThriftStruct[] = [];
+    let shapes: readonly ParquetColumn[] = [];
+    let rows = 0;
+    for (const group of groups) {
+      control.report(0);
+      shapes = group.columns;
+      const chunks = group.columns.map((column) => {
+        const chunk = encodeChunk(column, group.rows, bytes);
+        chunk.pieces.forEach(write);
+        return { ...chunk, pieces: [] };
+      });
+      if (group.rows > 0) entries.push(groupEntry(chunks, group.rows));
+      rows += group.rows;
+    }
+    write(encodeFooter({ columns: shapes, rows, groups: entries }));
+    return { bytes };
+  } finally {
+    closeSync(file);
+  }
+};
+
+interface Group {
+  readonly rows: number;
+  readonly columns: readonly ParquetColumn[];
+}
+
+const TABLES: Readonly<Record<MarketViewName, (market: MarketData, columns: readonly string[]) => Iterable<Group>>> = {
+  prices: priceGroups,
+  actions: (market) => [actionsOf(market)],
+  reference: (market, columns) => [referenceOf(market, columns)],
+};
+
+function* priceGroups({ dates, identifiers, fields }: MarketData, columns: readonly string[]): Iterable<Group> {
+  const panels = columns.flatMap((name) => (fields.has(name) ? [{ name, values: fields.get(name)! }] : []));
+  const close = fields.get('CLOSE')!; // Every market has it.
+  const names = identifiers.length;
+  const groupDays = Math.max(1, Math.floor(GROUP_ROWS / Math.max(1, names)));
+  for (let from = 0; from < dates.length || from === 0; from += groupDays) {
+    const to = Math.min(dates.length, from + groupDays);
+    const picked = cellsWithBars([close, ...panels.map(({ values }) => values)], from * names, to * names);
+    yield {
+      rows: picked.length,
+      columns: [
+        { name: 'identifier', kind: 'coded-text', codes: picked.map((cell) => cell % names), texts: identifiers },
+        {
+          name: 'date',
+          kind: 'coded-day',
+          codes: picked.map((cell) => Math.floor(cell / names) - from),
+          days: dates.slice(from, to),
+        },
+        ...panels.map(({ name, values }): ParquetColumn => {
+          const picks = new Float64Array(picked.length);
+          for (let row = 0; row < picked.length; row++) picks[row] = values[picked[row]!]!;
+          return { name, kind: 'double', values: picks };
+        }),
+      ],
+    };
+  }
+}
+
+/** Cells of panels that have a value in any of them. */
+function cellsWithBars(panels: readonly Float64Array[], from: number, to: number): Int32Array {
+  const cells = new Int32Array(to - from);
+  let count = 0;
+  for (let cell = from; cell < to; cell++) {
+    for (const panel of panels) {
+      const value = panel[cell]!;
+      if (value !== value) continue;
+      cells[count++] = cell;
+      break;
+    }
+  }
+  return cells.slice(0, count);
+}
+
+function actionsOf({ actions }: MarketData): Group {
+  const cells: Readonly<Record<keyof typeof ACTION_COLUMNS, readonly (string | number | null)[]>> = {
+    identifier: actions.map(({ identifier }) => identifier),
+    type: actions.map(({ type }) => type),
+    value: actions.map(({ value }) => value),
+    ex_date: actions.map(({ exDay }) => exDay),
+    pay_date: actions.map(({ payDay }) => payDay),
+    status: actions.map(({ status }) => status),
+    announced: actions.map(({ announcedDay }) => announcedDay),
+    related: actions.map(({ related }) => related),
+    subscription_price: actions.map(({ subscriptionPrice }) => subscriptionPrice),
+    cash: actions.map(({ cash = null }) => cash),
+  };
+  const columns = Object.entries(ACTION_COLUMNS).map(([name, { type }]) =>
+    columnOf(name, type, cells[name as keyof typeof ACTION_COLUMNS]),
+  );
+  return { rows: actions.length, columns };
+}
+
+function columnOf(
+  name: string,
+  type: 'text' | 'date' | 'number',
+  values: readonly (string | number | null)[],
+): ParquetColumn {
+  // The values of a column are those of its type.
+  if (type === 'number')
+    return { name, kind: 'double', values: Float64Array.from(values as (number | null)[], (one) => one ?? NaN) };
+  if (type === 'date') return { name, kind: 'day', values: values as (number | null)[] };
+  return { name, kind: 'text', values: values as (string | null)[] };
+}
+
+function referenceOf(market: MarketData, wanted: readonly string[]): Group {
+  const { reference } = market;
+  const rows = [...reference.rows].flatMap(([identifier, dated]) => dated.map((row) => ({ identifier, ...row })));
+  const columns: ParquetColumn[] = [
+    { name: 'identifier', kind: 'text', values: rows.map(({ identifier }) => identifier) },
+    { name: 'valid_from', kind: 'day', values: rows.map(({ validFrom }) => validFrom) },
+  ];
+  for (const [at, name] of reference.columns.entries()) {
+    if (!wanted.includes(name)) continue;
+    const values = rows.map(({ values: row }) => row[at] ?? null);
+    const kind = referenceKind(market, name);
+    if (kind === 'number') columns.push(columnOf(name, 'number', values as (number | null)[]));
+    else if (kind === 'boolean') columns.push({ name, kind: 'boolean', values: values as (boolean | null)[] });
+    else columns.push({ name, kind: 'text', values: values.map((value) => (value === null ? null : String(value))) });
+  }
+  return { rows: rows.length, columns };
+}

@@ -1,0 +1,61 @@
+import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
+import type { CreateResultWriter, ResultColumn, ResultWriter } from '#market/sql/sql-order.js';
+import { PART_WRITERS } from '#views/exports/part-writer.js';
+import { createRowWriter } from '#views/exports/row-text.js';
+
+/** Rows that are collected before they are written: a record batch, or a row group. */
+const GROUP_ROWS = 1 << 16;
+
+/** Writes the result of a query as exports are written; JSON begins with names and types of its columns. */
+export const createResultWriter: CreateResultWriter = (format, columns, append) => {
+  if (format === 'json') return jsonWriter(columns, append);
+  const declared = Object.fromEntries(Object.entries(columns).map(([name, type]) => [name, columnOf(name, type)]));
+  let from: Parameters<(typeof PART_WRITERS)[typeof format]>[0]['from'] = { at: 0, rows: 0 };
+  const open = () => PART_WRITERS[format]({ runId: 'sql', table: 'result', columns: declared, from, sink: { append } });
+  let writer = open();
+  let rows = 0;
+  let groupRows = 0;
+  return {
+    rows(batch, count) {
+      writer.rows(batch, count);
+      rows += count;
+      groupRows += count;
+      if (format !== 'parquet' || groupRows < GROUP_ROWS) return;
+      const groups = writer.end(false);
+      from = { at: rows, rows, ...(groups && { groups }) };
+      groupRows = 0;
+      writer = open();
+    },
+    end: () => void writer.end(true),
+  };
+};
+
+const columnOf = (name: string, type: ColumnType): ExportColumn => ({ type, unit: null, meaning: name });
+
+function jsonWriter(columns: Readonly<Record<string, ColumnType>>, append: (bytes: Uint8Array) => void): ResultWriter {
+  const writer = createRowWriter(
+    {
+      firstStart: '[',
+      rowStart: ',[',
+      separator: ',',
+      rowEnd: ']',
+      none: 'null',
+      date: (text) => `"${text}"`,
+      text: JSON.stringify,
+    },
+    { append },
+  );
+  const described = Object.entries(columns).map(([name, type]) => ({ name, type }));
+  writer.raw(`{"columns":${JSON.stringify(described)},"data":[`);
+  let rows = 0;
+  return {
+    rows(batch: readonly ResultColumn[], count) {
+      writer.rows(batch, count);
+      rows += count;
+    },
+    end(isTruncated) {
+      writer.raw(`],"rows":${rows},"truncated":${isTruncated}}`);
+      writer.end();
+    },
+  };
+}

@@ -48,6 +48,7 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
     'optimisation/class-pairs',
     'optimisation/peers',
     'optimisation/derived',
+    'optimisation/maros-meszaros',
     'optimisation/factor-model',
     'optimisation/risk-parity',
     'optimisation/tails',

@@ -23,6 +23,7 @@ export const SWEEP_COUNTS = 20;
 
 const TAILS = 'optimisation/tails';
 const PAIRS = 'optimisation/class-pairs';
+const MAROS = 'optimisation/maros-meszaros';
 const LOAD = 'postgres/load';
 
 /** Every variable that a bench reads; `npm run bench -- --help` prints them. */
@@ -30,7 +31,8 @@ export const VARIABLES = {
   BENCH_PEERS: {
     of: { 'http/peers': '', 'optimisation/peers': '', 'workers/estimate-risk-model': '' },
   },
-  BENCH_PYTHON: { of: { [TAILS]: 'python3' } },
+  BENCH_MAROS: { of: { [MAROS]: '' } },
+  BENCH_PYTHON: { of: { [TAILS]: 'python3', [MAROS]: 'python3' } },
   LOAD_SECONDS: { of: { [LOAD]: 15 } },
   LOAD_JOBS_PER_MINUTE: { of: { [LOAD]: 10_000 } },
   LOAD_WORKERS: { of: { [LOAD]: 300 } },

@@ -14,15 +14,14 @@ import type { DenseAlgebra } from './factors/algebra.js';
 import { createCurvature } from './factors/curvature.js';
 import { withoutFixedNames } from './presolve/fixed-names.js';
 import { runInteriorPoint } from './interior-point/interior-point.js';
-import type { InteriorRun } from './interior-point/work.js';
+import { fromCentre, isFlat, solveInside, solveScaled } from './inside.js';
 import { isFolded } from './interior-point/folded-rows.js';
 import { createPathFactors, type PathFactors } from './path/factor.js';
 import { emptyStart, isSteep } from './path/empty-start.js';
 import { followPath, type PathLimits, type PathStart } from './path/follow-path.js';
 import { elasticProgram } from './presolve/elastic-program.js';
-import { equilibrate } from './presolve/equilibrate.js';
 import { isRuledOut } from './presolve/ruled-out.js';
-import { better, judge, polish, ROUTES_CORNER, ROUTES_INSIDE } from './polish.js';
+import { better, judge, polish, ROUTES_CORNER } from './polish.js';
 import { solveCorner } from './simplex/corner.js';
 import { solveWithNorms } from './solve-norms.js';
 import { primalViolation } from './program/kkt.js';
@@ -239,86 +238,55 @@ function tryGrow(program: Program, tools: Tools): ProgramAnswer | undefined {
 
 function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {
   const { curvatures } = tools;
-  let iterations = 0;
   const grown = warm === undefined && isSteep(program) ? tryGrow(program, tools) : undefined;
   if (grown !== undefined) return grown;
-  if (program.curvature > 0 || program.ridge > 0) {
-    // From afar block pivoting takes in all soft rows that do not hold at once: among many of them it wanders.
-    const isCold = !isFolded(program, program.n);
-    for (const { state, nearby } of beginnings(program, warm, isCold)) {
-      const iterate = newIterate(program);
-      iterate.x.set(program.centre);
-      const outcome = runActiveSet(program, curvatures, state, iterate, {
-        iterationsMax: ACTIVE_SET_ITERATIONS,
-        nearby,
-      });
-      iterations += outcome.iterations;
-      const answer = judge(program, state, iterate, iterations, 'active-set');
-      if (outcome.status === 'solved' && answer.status === 'solved') return answer;
-      if (outcome.status === 'stuck' && !nearby) break;
-    }
-  }
+  const flat = warm === undefined && isFlat(program) ? solveScaled(program, curvatures, 0) : undefined;
+  if (flat?.status === 'solved') return flat;
+  const { answer: settledAnswer, iterations } = byStates(program, curvatures, warm, flat?.iterations ?? 0);
+  if (settledAnswer !== undefined) return settledAnswer;
   // The state of a similar programme may be further from this one's answer than the empty state.
   const grownInstead = warm !== undefined && isSteep(program) ? tryGrow(program, tools) : undefined;
   if (grownInstead !== undefined) return grownInstead;
   const corner = atCorner(program, curvatures, iterations);
   if (corner !== undefined) return corner;
-  const inside = solveInside(program, curvatures, { before: iterations, run: 'near' });
-  // An optimum to the tolerance of a run that is not one to rounding: the forces that are left are small ones.
-  const answer =
-    inside.isConverged && inside.answer.status === 'failed'
-      ? better(
-          solveInside(program, curvatures, { before: inside.answer.iterations, run: 'deep' }).answer,
-          inside.answer,
-        )
-      : inside.answer;
+  const answer = fromCentre(program, curvatures, iterations);
   if (answer.status === 'solved') return answer;
+  const scaled =
+    effort === 'quick' || flat !== undefined ? undefined : solveScaled(program, curvatures, answer.iterations);
+  if (scaled?.status === 'solved') return scaled;
   const elastic = solveInside(program, curvatures, {
-    before: answer.iterations,
+    before: scaled?.iterations ?? answer.iterations,
     run: 'near',
     elastic: elasticProgram(program),
   }).answer;
-  if (elastic.status === 'solved' || effort === 'quick') return better(elastic, answer);
-  const scaled = equilibrate(program);
-  if (scaled === null) return better(elastic, answer);
-  const other = solveInside(scaled.program, curvatures, { before: elastic.iterations, run: 'far' }).answer;
-  return better(
-    judge(program, other.state, scaled.toOriginal(other.point), other.iterations, other.route),
+  return [scaled, flat].reduce<ProgramAnswer>(
+    (best, other) => (other === undefined ? best : better(other, best)),
     better(elastic, answer),
   );
 }
 
-interface Inside {
-  /** Iterations spent before. */
-  readonly before: number;
-  readonly run: InteriorRun;
-  /** The programme that replaces this one in the interior point. */
-  readonly elastic?: Program;
-}
-
-/** The interior point, polished. */
-function solveInside(
+/** The optimum by active sets, if one of the states that they begin with leads there. */
+function byStates(
   program: Program,
   curvatures: Curvatures,
-  { before, run, elastic = program }: Inside,
-): { answer: ProgramAnswer; isConverged: boolean } {
-  const inner = newIterate(program);
-  const state = coldState(program);
-  const outcome = runInteriorPoint(elastic, curvatures[0], state, inner, run);
-  const isConverged = outcome.status === 'optimal';
-  if (isIndifferent(program)) {
-    const anywhere = judge(
-      program,
-      coldState(program),
-      { ...newIterate(program), x: inner.x },
-      before + outcome.iterations,
-      'interior-point-unpolished',
-    );
-    if (anywhere.status === 'solved') return { answer: anywhere, isConverged };
+  warm: ActiveState | undefined,
+  before: number,
+): { answer?: ProgramAnswer; iterations: number } {
+  let iterations = before;
+  if (!(program.curvature > 0 || program.ridge > 0)) return { iterations };
+  // From afar block pivoting takes in all soft rows that do not hold at once: among many of them it wanders.
+  const isCold = !isFolded(program, program.n);
+  for (const { state, nearby } of beginnings(program, warm, isCold)) {
+    const iterate = newIterate(program);
+    iterate.x.set(program.centre);
+    const options = { iterationsMax: ACTIVE_SET_ITERATIONS, nearby };
+    const outcome = runActiveSet(program, curvatures, state, iterate, options);
+    iterations += outcome.iterations;
+    const answer = judge(program, state, iterate, iterations, 'active-set');
+    if (outcome.status === 'solved' && answer.status === 'solved') return { answer, iterations };
+    if (outcome.status === 'stuck' && !nearby) break;
   }
-  const spent = before + outcome.iterations;
-  const answer = polish(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
-  return { answer, isConverged };
+  return { iterations };
 }
 
 /** The corner that is best of a programme without curvature, polished; undefined where that does not solve it. */

@@ -28,6 +28,9 @@ export interface EqualitySystem {
   solve(step: Float64Array, change: Float64Array): void;
 }
 
+/** Active rows from which on their columns are products of kernels, of a factor of each state's own. */
+const MANY_ROWS = 240;
+
 /**
  * @source  Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 16.2: the range-space method, with a held
  *          variable as an additional row of the factor of more variables.
@@ -43,9 +46,11 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
   let schur = new Float64Array(0);
   let skipped = new Uint8Array(0);
   let change = new Float64Array(0);
+  let isMany = false;
 
   function place(iterate: Iterate, proximal: number): boolean {
-    const isPlain = proximal === 0 && norms.every((_, q) => iterate.normMultipliers[q] === 0);
+    isMany = work.activeCount >= MANY_ROWS;
+    const isPlain = !isMany && proximal === 0 && norms.every((_, q) => iterate.normMultipliers[q] === 0);
     if (isPlain) {
       const serving = [first, last].find((factored) => factored.serves());
       if (serving !== undefined) {
@@ -137,13 +142,13 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
       if (schur.length < total * total) schur = new Float64Array(total * total);
       if (skipped.length < total) skipped = new Uint8Array(total);
       if (change.length !== total) change = new Float64Array(total);
-      if (present.isWhole()) factorHalves(state, iterate);
+      if (present.isWhole() && !isMany) factorHalves(state, iterate);
       else factorWhole(state, iterate);
       factorSemidefinite(schur, total, skipped, { algebra: present.curvature.algebra });
       return true;
     },
     solve(step, wanted) {
-      if (!present.isWhole()) {
+      if (!present.isWhole() || isMany) {
         solveWhole(step, wanted);
         return;
       }

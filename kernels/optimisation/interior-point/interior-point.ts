@@ -3,10 +3,17 @@ import type { ActiveState, Iterate } from '../active-set/active-state.js';
 import type { Curvature } from '../factors/curvature.js';
 import { residuals } from './residuals.js';
 import { start, startFar } from './start.js';
-import { prepare, type InteriorRun } from './work.js';
+import { prepare, type InteriorRun, type Work } from './work.js';
 import { advance } from './newton-step.js';
 import { direction, factorRegularised } from './newton-system.js';
-import { complementarityAfter, longestStep, meanComplementarity, targetAffine, targetCentred } from './pairs.js';
+import {
+  complementarityAfter,
+  longestStep,
+  meanComplementarity,
+  targetAffine,
+  targetCentred,
+  targetNarrower,
+} from './pairs.js';
 import type { Program } from '../program/program.js';
 import { finish } from './read-active-set.js';
 
@@ -53,6 +60,20 @@ const ITERATIONS_MAX = 100;
 /** Iterations without progress after which the best point so far is the answer. */
 const PATIENCE = 15;
 
+/**
+ * Patience once complementarity of a far run is as small as it needs to be: then only residuals are progress, and
+ * rounding ends them.
+ */
+const PATIENCE_FAR = 2;
+
+/** Centrality corrections of an iteration of a far run: each takes a solve with the factors at hand. */
+const CORRECTIONS_MAX = 3;
+
+/** By how much a correction lengthens the step, and the share of it that it must reach to be kept. */
+const LONGER = 0.3;
+
+const LONGER_SHARE = 0.1;
+
 /** Steps shorter than this in a row, as many as that: the start was a bad one, and another is better than patience. */
 const SHORT_STEP = 0.01;
 
@@ -86,15 +107,7 @@ export function runInteriorPoint(
   if (run === 'far') startFar(work, curvature);
   let outcome: InteriorPointOutcome = { status: 'stalled', iterations: 0, primalResidual: Number.POSITIVE_INFINITY };
   let shortSteps = 0;
-  const lowest: [number, number, number] = [Infinity, Infinity, Infinity];
-  const best = {
-    merit: Number.POSITIVE_INFINITY,
-    progress: 0,
-    x: work.x.slice(),
-    y: work.y.slice(),
-    s: work.pairs.s.slice(),
-    z: work.pairs.z.slice(),
-  };
+  const progress = createProgress(work, run);
   for (let iteration = 1; iteration <= ITERATIONS_MAX; iteration++) {
     residuals(work);
     const mu = meanComplementarity(work.pairs);
@@ -107,37 +120,86 @@ export function runInteriorPoint(
       outcome = { ...outcome, status: 'optimal' };
       break;
     }
-    const dual = work.dualResidual / work.gradientScale;
-    const merit = Math.max(mu, work.primalResidual, dual);
-    if (mu < lowest[0] || work.primalResidual < lowest[1] || dual < lowest[2]) best.progress = iteration;
-    lowest[0] = Math.min(lowest[0], mu);
-    lowest[1] = Math.min(lowest[1], work.primalResidual);
-    lowest[2] = Math.min(lowest[2], dual);
-    if (merit < best.merit) {
-      best.merit = merit;
-      best.x.set(work.x);
-      best.y.set(work.y);
-      best.s.set(work.pairs.s);
-      best.z.set(work.pairs.z);
-    } else if (iteration - best.progress > PATIENCE) break;
+    if (!progress.goesOn(iteration, mu)) break;
     if (!factorRegularised(work, curvature)) break;
     targetAffine(work.pairs);
     direction(work, curvature);
     const affine = longestStep(work.pairs);
     const centring = mu > 0 ? powerOf(complementarityAfter(work.pairs, affine) / mu, 3) : 0;
-    targetCentred(work.pairs, Math.min(centring, 1) * mu);
+    const aim = Math.min(centring, 1) * mu;
+    targetCentred(work.pairs, aim);
     direction(work, curvature);
+    if (run === 'far') narrow(work, curvature, aim);
     const length = Math.min(1, STEP_SHARE * longestStep(work.pairs));
     shortSteps = length < SHORT_STEP ? shortSteps + 1 : 0;
     if (!(length > 1e-13) || shortSteps > SHORT_STEPS_MAX) break;
     advance(work, length);
   }
-  if (outcome.status === 'stalled') {
-    work.x.set(best.x);
-    work.y.set(best.y);
-    work.pairs.s.set(best.s);
-    work.pairs.z.set(best.z);
-  }
+  if (outcome.status === 'stalled') progress.takeBest();
   finish(work, state, iterate);
   return outcome;
+}
+
+interface Progress {
+  /** False when residuals and complementarity have not fallen for too long. */
+  goesOn(iteration: number, mu: number): boolean;
+  /** Puts the best point so far into the work. */
+  takeBest(): void;
+}
+
+function createProgress(work: Work, run: InteriorRun): Progress {
+  const { x, y, pairs } = work;
+  const lowest = { mu: Infinity, primal: Infinity, dual: Infinity };
+  const best = { x: x.slice(), y: y.slice(), s: pairs.s.slice(), z: pairs.z.slice() };
+  let merit = Number.POSITIVE_INFINITY;
+  let last = 0;
+  return {
+    goesOn(iteration, mu) {
+      const primal = work.primalResidual;
+      const dual = work.dualResidual / work.gradientScale;
+      const isSettled = run === 'far' && mu <= COMPLEMENTARITY;
+      if ((mu < lowest.mu && !isSettled) || primal < lowest.primal || dual < lowest.dual) last = iteration;
+      lowest.mu = Math.min(lowest.mu, mu);
+      lowest.primal = Math.min(lowest.primal, primal);
+      lowest.dual = Math.min(lowest.dual, dual);
+      const own = Math.max(mu, primal, dual);
+      if (!(own < merit)) return iteration - last <= (isSettled ? PATIENCE_FAR : PATIENCE);
+      merit = own;
+      best.x.set(x);
+      best.y.set(y);
+      best.s.set(pairs.s);
+      best.z.set(pairs.z);
+      return true;
+    },
+    takeBest() {
+      x.set(best.x);
+      y.set(best.y);
+      pairs.s.set(best.s);
+      pairs.z.set(best.z);
+    },
+  };
+}
+
+/**
+ * Corrects the direction towards pairs of like products as long as that lengthens the step.
+ *
+ * @source  Gondzio (1996), Multiple centrality corrections in a primal-dual method for linear programming,
+ *   Computational Optimization and Applications 6.
+ */
+function narrow(work: Work, curvature: Curvature, mu: number): void {
+  const { pairs, dx, change } = work;
+  const parts = [dx, change, pairs.ds, pairs.dz, pairs.target];
+  let length = longestStep(pairs);
+  for (let correction = 0; correction < CORRECTIONS_MAX && length < 1; correction++) {
+    const before = parts.map((values) => values.slice());
+    const wanted = Math.min(1, length + LONGER);
+    targetNarrower(pairs, wanted, mu);
+    direction(work, curvature);
+    const reached = longestStep(pairs);
+    if (reached < length + LONGER_SHARE * (wanted - length)) {
+      parts.forEach((values, k) => values.set(before[k]!));
+      return;
+    }
+    length = reached;
+  }
 }

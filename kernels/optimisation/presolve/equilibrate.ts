@@ -4,6 +4,8 @@ import type { Point, Program } from '../program/program.js';
 /** A programme in other units of its names, and the way back for its points. */
 export interface Equilibrated {
   readonly program: Program;
+  /** [n], powers of two: a variable is its scaled one times its unit. */
+  readonly units: Float64Array;
   toOriginal(point: Point): Point;
 }
 
@@ -14,7 +16,8 @@ const SCALE_MAX = 1e6;
 
 /**
  * Chooses a unit for each name such that the columns of curvature and rows together have a largest entry near one.
- * Portfolios need no such thing; programmes whose names are tonnes and pence do.
+ * Portfolios need no such thing; programmes whose names are tonnes and pence do. Units are powers of two: a change of
+ * units rounds nothing.
  *
  * @returns  Null for a programme with norms, whose metric has to stay as it is.
  * @cost     n^2 + m n for each of 12 rounds, and a copy of the curvature.
@@ -29,10 +32,12 @@ export function equilibrate(program: Program): Equilibrated | null {
   const units = new Float64Array(n).fill(1);
   const rowUnits = new Float64Array(rows.count).fill(1);
   for (let round = 0; round < ROUNDS; round++) rescale(program, curvature, units, rowUnits);
+  for (let i = 0; i < n; i++) units[i] = nearestPower(units[i]!);
   for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) curvature[i * n + j]! *= units[i]! * units[j]!;
   const divided = (values: Float64Array) => values.map((value, i) => value / units[i]!);
   const times = (values: Float64Array) => values.map((value, i) => value * units[i]!);
   return {
+    units,
     program: {
       n,
       metric: denseMetric(curvature, n),
@@ -76,4 +81,12 @@ function rescale({ n, rows }: Program, curvature: Float64Array, units: Float64Ar
 
 function clamp(scale: number): number {
   return Math.min(Math.max(scale, 1 / SCALE_MAX), SCALE_MAX);
+}
+
+/** The power of two nearest to a scale, in its logarithm. */
+function nearestPower(scale: number): number {
+  let power = 1;
+  while (power * Math.SQRT2 < scale) power *= 2;
+  while (power > scale * Math.SQRT2) power /= 2;
+  return power;
 }

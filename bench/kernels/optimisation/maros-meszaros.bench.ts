@@ -1,0 +1,91 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { certify } from '#kernels/optimisation/certified/certify.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { readProblem } from '../../../test/kernels/optimisation/maros-problem.js';
+import { folderFrom, refuse, textFrom } from '../../variables.js';
+import { runPeer } from './outside-peers.js';
+import { timed } from './timed.js';
+
+/**
+ * The Maros-Meszaros problems, certified to absolute residuals of 1e-9: processor time of a warm solve with its
+ * certificate, and residuals that a script of Python computes with fractions from the files and the answers only. The
+ * script also solves each problem by cvxopt.
+ */
+const FOLDER = folderFrom('BENCH_MAROS');
+const PYTHON = textFrom('BENCH_PYTHON')!;
+const SCRIPT = fileURLToPath(new URL('../../../../bench/kernels/optimisation/maros-residuals.py', import.meta.url));
+
+/** Seconds of the script for a problem: cvxopt takes up to one, fractions up to some. */
+const SCRIPT_SECONDS = 300;
+
+if (FOLDER === undefined) refuse('BENCH_MAROS names the folder with the problems, as .mat files; it is not given');
+const names = readdirSync(FOLDER)
+  .filter((file) => file.endsWith('.mat'))
+  .map((file) => file.slice(0, -'.mat'.length))
+  .toSorted();
+if (names.length === 0 || !existsSync(SCRIPT)) refuse(`${FOLDER} has no .mat files`);
+
+interface Line {
+  readonly isDense: boolean;
+  readonly ms: number;
+  readonly isCertified: boolean;
+  readonly peerMs: number;
+  readonly isPeerCertified: boolean;
+}
+
+const engine = wasmEngine();
+const solver = createSolver(engine);
+const scratch = mkdtempSync(join(tmpdir(), 'maros-'));
+const lines = names.map(line);
+rmSync(scratch, { recursive: true });
+summary(
+  'dense problems',
+  lines.filter(({ isDense }) => isDense),
+);
+summary('all problems', lines);
+
+function line(name: string): Line {
+  const { program, isDense, toFile } = readProblem(name, FOLDER);
+  let values = new Float64Array(0);
+  const { ms } = timed(() =>
+    engine.scope(() => {
+      const { point } = certify(program, solver.solve(program), engine);
+      values = Float64Array.of(...point.x, ...toFile(point.rowMultipliers, point.boundMultipliers));
+      return point.x;
+    }),
+  );
+  const file = join(scratch, name);
+  writeFileSync(file, values);
+  const [primal, dual, gap, peerMs, peerPrimal, peerDual, peerGap] = runPeer(
+    PYTHON,
+    [SCRIPT, join(FOLDER!, `${name}.mat`), file],
+    SCRIPT_SECONDS,
+  )
+    .trim()
+    .split(/\s+/)
+    .map(Number) as [number, number, number, number, number, number, number];
+  const isCertified = Math.max(primal, dual, gap) <= 1e-9;
+  const isPeerCertified = Math.max(peerPrimal, peerDual, peerGap) <= 1e-9;
+  const digits = (...all: number[]) => all.map((value) => value.toExponential(1).padStart(8)).join(' ');
+  console.log(
+    `${name.padEnd(9)} ${isDense ? 'dense' : 'large'} ${String(program.n).padStart(5)} x ${String(program.rows.count).padEnd(5)}` +
+      `${ms.toFixed(1).padStart(8)} ms ${digits(primal, dual, gap)} ${isCertified ? 'yes' : 'no '}` +
+      `  cvxopt ${peerMs.toFixed(1).padStart(8)} ms ${digits(peerPrimal, peerDual, peerGap)} ${isPeerCertified ? 'yes' : 'no'}`,
+  );
+  return { isDense, ms, isCertified, peerMs, isPeerCertified };
+}
+
+function summary(label: string, some: readonly Line[]): void {
+  const mean = (values: readonly number[]) =>
+    Math.exp(values.reduce((sum, value) => sum + Math.log(Math.max(value, 1e-3)), 0) / values.length);
+  const count = (is: (of: Line) => boolean) => `${some.filter(is).length} of ${some.length}`;
+  console.log(
+    `${label}: ${count((of) => of.isCertified)} at 1e-9, geometric mean ${mean(some.map(({ ms }) => ms)).toFixed(1)} ms, ` +
+      `slowest ${Math.max(...some.map(({ ms }) => ms)).toFixed(0)} ms; cvxopt ${count((of) => of.isPeerCertified)}, ` +
+      `geometric mean ${mean(some.map(({ peerMs }) => peerMs)).toFixed(1)} ms`,
+  );
+}

@@ -1,0 +1,89 @@
+import type { Program } from '../program/program.js';
+import { lastDigit } from './last-digit.js';
+import { leversOf, type Lever } from './levers.js';
+import { exactGap, type CertifiedPoint } from './residuals.js';
+
+/** Gap that counts as closed: below the tolerance of an answer, above what its double-double sums round. */
+const GAP_CLOSED = 5e-10;
+
+/** Moves of one lever after another; a dozen are usual. */
+const MOVES_MAX = 200;
+
+/** Levers combined by three where no single one is fine enough: their combinations are some tens of thousands. */
+const COMBINED_MAX = 40;
+
+/** Share of the levers with the largest effects that each further attempt leaves out. */
+const LEFT_OUT = 0.1;
+
+/**
+ * Brings the gap of a point whose residuals are within their rooms to zero, by last digits of multipliers and free
+ * variables: a multiplier of 1e4 of a bound at 1e5 rounds to a gap of 1e-7.
+ *
+ * @param point    Moved in place.
+ * @param free     [n], 1 for variables that no bound holds.
+ * @param attempt  0 for all levers; further ones leave out the coarsest.
+ * @returns        The gap that is left.
+ * @cost           a pass over the programme for each move
+ */
+export function closeGap(program: Program, point: CertifiedPoint, free: Uint8Array, attempt: number): number {
+  const levers = leversOf(program, point, free).toSorted((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
+  levers.splice(0, Math.floor(LEFT_OUT * attempt * levers.length));
+  let gap = exactGap(program, point);
+  for (let moves = 0; moves < MOVES_MAX && Math.abs(gap) > GAP_CLOSED; moves++) {
+    if (!moveOne(levers, gap) && !moveThree(levers, gap)) break;
+    gap = exactGap(program, point);
+  }
+  return gap;
+}
+
+/** The change of a lever that brings the gap nearest to zero, as its value rounds it. */
+function bestChange({ values, at, effect, room }: Lever, gap: number): number {
+  const [most, least] = room();
+  const value = values[at]!;
+  const change = value + Math.min(Math.max(-gap / effect, least), most) - value;
+  return change > most || change < least ? 0 : change;
+}
+
+/** Moves the lever that leaves the least; false where none leaves less. */
+function moveOne(levers: readonly Lever[], gap: number): boolean {
+  let best: Lever | undefined;
+  let bestBy = 0;
+  let left = 0.9 * Math.abs(gap);
+  for (const lever of levers) {
+    const change = bestChange(lever, gap);
+    const after = Math.abs(gap + lever.effect * change);
+    if (!(change !== 0 && after < left)) continue;
+    [best, bestBy, left] = [lever, change, after];
+    if (left <= GAP_CLOSED) break;
+  }
+  best?.move(bestBy);
+  return best !== undefined;
+}
+
+/** Moves up to three levers by a last digit each. */
+function moveThree(levers: readonly Lever[], gap: number): boolean {
+  const steps = levers
+    .flatMap((lever) => {
+      const [most, least] = lever.room();
+      const digit = lastDigit(lever.values[lever.at]!);
+      return [digit, -digit]
+        .filter((change) => change <= most && change >= least)
+        .map((change) => ({ lever, change, effect: lever.effect * change }));
+    })
+    .toSorted((a, b) => Math.abs(a.effect) - Math.abs(b.effect))
+    .slice(0, 2 * COMBINED_MAX);
+  let best: readonly (typeof steps)[number][] = [];
+  let left = 0.9 * Math.abs(gap);
+  for (let a = 0; a < steps.length; a++) {
+    for (let b = a + 1; b < steps.length; b++) {
+      const pair = gap + steps[a]!.effect + steps[b]!.effect;
+      if (Math.abs(pair) < left) [best, left] = [[steps[a]!, steps[b]!], Math.abs(pair)];
+      for (let c = b + 1; c < steps.length; c++) {
+        const after = Math.abs(pair + steps[c]!.effect);
+        if (after < left) [best, left] = [[steps[a]!, steps[b]!, steps[c]!], after];
+      }
+    }
+  }
+  for (const { lever, change } of best) lever.move(change);
+  return best.length > 0;
+}

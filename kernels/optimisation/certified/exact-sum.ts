@@ -1,0 +1,49 @@
+/** Splits a double into two halves of 26 bits. */
+const SPLITTER = 2 ** 27 + 1;
+
+/**
+ * A sum of doubles and of their products to about 106 bits: a second double holds what the first rounds away.
+ *
+ * @cost    7 operations for a term, 24 for a product.
+ * @source  Dekker (1971), A floating-point technique for extending the available precision, Numerische Mathematik 18.
+ */
+export class ExactSum {
+  private high = 0;
+  private low = 0;
+
+  reset(): this {
+    this.high = 0;
+    this.low = 0;
+    return this;
+  }
+
+  add(term: number): this {
+    const total = this.high + term;
+    const part = total - this.high;
+    this.low += this.high - (total - part) + (term - part);
+    this.high = total;
+    return this;
+  }
+
+  addProduct(a: number, b: number): this {
+    const product = a * b;
+    const aBig = SPLITTER * a;
+    const aHigh = aBig - (aBig - a);
+    const aLow = a - aHigh;
+    const bBig = SPLITTER * b;
+    const bHigh = bBig - (bBig - b);
+    const bLow = b - bHigh;
+    this.low += aLow * bLow - (product - aHigh * bHigh - aLow * bHigh - aHigh * bLow);
+    return this.add(product);
+  }
+
+  /** Adds a number times what another sum has. */
+  addMultiple(factor: number, { high, low }: ExactSum): this {
+    return this.addProduct(factor, high).addProduct(factor, low);
+  }
+
+  /** The sum, rounded once. */
+  value(): number {
+    return this.high + this.low;
+  }
+}

@@ -1,0 +1,88 @@
+import { EQUAL, FREE, IDLE, LOWER, UPPER, type ActiveState, type Iterate } from '../active-set/active-state.js';
+import type { Program } from '../program/program.js';
+import { exactGradient, exactRow } from './residuals.js';
+
+/** Violations and multipliers of the wrong sign, as the force they exert, up to this size leave an answer certified. */
+const ROOM = 9e-10;
+
+/** Changes the state that the solution of its equality problem contradicts most; false where none does. @cost m n */
+export function flipWorst(program: Program, state: ActiveState, iterate: Iterate): boolean {
+  let worst = ROOM;
+  let flip: (() => void) | undefined;
+  const see = (fault: number, change: () => void) => {
+    if (!(fault > worst)) return;
+    worst = fault;
+    flip = change;
+  };
+  const { n, lower, upper, rows } = program;
+  const { x, rowMultipliers } = iterate;
+  const gradient = exactGradient(program, { x, rowMultipliers, boundMultipliers: new Float64Array(n) });
+  for (let i = 0; i < n; i++) {
+    if (lower[i] === upper[i]) continue;
+    if (state.names[i] === FREE) {
+      see(lower[i]! - x[i]!, () => (state.names[i] = LOWER));
+      see(x[i]! - upper[i]!, () => (state.names[i] = UPPER));
+    } else see(state.names[i] === LOWER ? -gradient[i]! : gradient[i]!, () => (state.names[i] = FREE));
+  }
+  for (let r = 0; r < rows.count; r++) {
+    const held = state.rows[r]!;
+    if (held === EQUAL) continue;
+    if (held === IDLE) {
+      const [least, most] = [rows.lower[r]!, rows.upper[r]!];
+      if (Number.isFinite(least)) see(-exactRow(program, x, r, least), () => (state.rows[r] = LOWER));
+      if (Number.isFinite(most)) see(exactRow(program, x, r, most), () => (state.rows[r] = UPPER));
+    } else {
+      const force = rowMultipliers[r]! * largestEntry(program, r);
+      see(held === UPPER ? -force : force, () => {
+        state.rows[r] = IDLE;
+        rowMultipliers[r] = 0;
+      });
+    }
+  }
+  flip?.();
+  return flip !== undefined;
+}
+
+function largestEntry({ n, rows }: Program, r: number): number {
+  let found = 0;
+  for (let e = r * n; e < r * n + n; e++) found = Math.max(found, Math.abs(rows.coefficients[e]!));
+  return found;
+}
+
+export interface Block {
+  /** Share of the step up to it. */
+  readonly length: number;
+  /** Puts it into the state. */
+  hold(): void;
+}
+
+/** The bound or row that a step meets first, of those that it would violate; undefined where there is none. @cost m n */
+export function firstBlock(
+  { n, lower, upper, rows }: Program,
+  state: ActiveState,
+  x: Float64Array,
+  dx: Float64Array,
+): Block | undefined {
+  let block: Block | undefined;
+  const see = (room: number, rate: number, hold: () => void) => {
+    if (!(rate - room > ROOM)) return;
+    const length = Math.max(room, 0) / rate;
+    if (length < (block?.length ?? 1)) block = { length, hold };
+  };
+  for (let i = 0; i < n; i++) {
+    if (state.names[i] !== FREE || lower[i] === upper[i]) continue;
+    see(x[i]! - lower[i]!, -dx[i]!, () => (state.names[i] = LOWER));
+    see(upper[i]! - x[i]!, dx[i]!, () => (state.names[i] = UPPER));
+  }
+  for (let r = 0; r < rows.count; r++) {
+    if (state.rows[r] !== IDLE) continue;
+    let [value, rate] = [0, 0];
+    for (let i = 0, e = r * n; i < n; i++, e++) {
+      value += rows.coefficients[e]! * x[i]!;
+      rate += rows.coefficients[e]! * dx[i]!;
+    }
+    see(value - rows.lower[r]!, -rate, () => (state.rows[r] = LOWER));
+    see(rows.upper[r]! - value, rate, () => (state.rows[r] = UPPER));
+  }
+  return block;
+}

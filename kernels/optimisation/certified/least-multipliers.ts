@@ -1,0 +1,106 @@
+import { FREE, IDLE, LOWER, UPPER, type ActiveState, type Iterate } from '../active-set/active-state.js';
+import type { Program } from '../program/program.js';
+import { lastDigit } from './last-digit.js';
+import { exactGradient } from './residuals.js';
+
+/** Rounding of a multiplier of a bound that an answer may have: below the tolerance, with room for the rest. */
+const ROUNDING_MAX = 5e-10;
+
+/** Passes over the rows: the least multiplier of one depends on those of others. */
+const PASSES = 3;
+
+/**
+ * Makes the multipliers of rows without a free variable as small as the signs of the multipliers of bounds permit.
+ * Nothing else determines them: where feasible points have no interior, an interior point lets them grow to 1e9, and the
+ * last digit of such a number exceeds the tolerance of an answer.
+ *
+ * @cost  m n for each of three passes
+ */
+export function leastMultipliers(program: Program, state: ActiveState, { x, rowMultipliers }: Iterate): void {
+  const { n, rows } = program;
+  const loose = looseRows(program, state);
+  for (let pass = 0; pass < PASSES && loose.length > 0; pass++) {
+    const gradient = exactGradient(program, { x, rowMultipliers, boundMultipliers: new Float64Array(n) });
+    for (const r of loose) {
+      const [least, most] = permitted(program, state, gradient, r, rowMultipliers[r]!);
+      if (least > most) continue;
+      const change = Math.min(Math.max(0, least), most) - rowMultipliers[r]!;
+      rowMultipliers[r]! += change;
+      for (let i = 0; i < n; i++) gradient[i]! += rows.coefficients[r * n + i]! * change;
+    }
+  }
+}
+
+/**
+ * Moves the multipliers of such rows by last digits, where the multiplier of a bound is so large that its rounding
+ * exceeds the tolerance: until it is nearly a double.
+ *
+ * @param rowMultipliers  [m], moved in place.
+ * @cost                  m n, and a pass over the programme for each move
+ */
+export function avoidRounding(
+  program: Program,
+  state: ActiveState,
+  x: Float64Array,
+  rowMultipliers: Float64Array,
+): void {
+  const { n, rows, lower, upper } = program;
+  const boundMultipliers = new Float64Array(n);
+  const gradientNow = () => exactGradient(program, { x, rowMultipliers, boundMultipliers });
+  let gradient = gradientNow();
+  if (!gradient.some((force) => lastDigit(force) > 2 * ROUNDING_MAX)) return;
+  const loose = looseRows(program, state);
+  for (let i = 0; i < n; i++) {
+    const digit = lastDigit(gradient[i]!);
+    if (!(digit > 2 * ROUNDING_MAX) || (state.names[i] === FREE && lower[i] !== upper[i])) continue;
+    boundMultipliers[i] = -gradient[i]!;
+    const left = gradientNow()[i]!;
+    boundMultipliers[i] = 0;
+    if (Math.abs(left) <= ROUNDING_MAX) continue;
+    const r = loose.find(
+      (row) =>
+        lastDigit(rowMultipliers[row]!) * Math.abs(rows.coefficients[row * n + i]!) < ROUNDING_MAX &&
+        rows.coefficients[row * n + i] !== 0,
+    );
+    if (r === undefined) continue;
+    const [least, most] = permitted(program, state, gradient, r, rowMultipliers[r]!);
+    const wanted = [-left, digit - left, -digit - left]
+      .map((force) => rowMultipliers[r]! + force / rows.coefficients[r * n + i]!)
+      .find((multiplier) => multiplier >= least && multiplier <= most);
+    if (wanted === undefined) continue;
+    rowMultipliers[r] = wanted;
+    gradient = gradientNow();
+  }
+}
+
+/** Active rows whose variables are all held. */
+function looseRows({ n, rows, lower, upper }: Program, { names, rows: held }: ActiveState): number[] {
+  const loose: number[] = [];
+  for (let r = 0; r < rows.count; r++) {
+    if (held[r] === IDLE) continue;
+    let i = 0;
+    while (i < n && (rows.coefficients[r * n + i] === 0 || names[i] !== FREE || lower[i] === upper[i])) i++;
+    if (i === n) loose.push(r);
+  }
+  return loose;
+}
+
+/** Least and largest multiplier of a row that leaves the signs of the multipliers of bounds. */
+function permitted(
+  { n, rows, lower, upper }: Program,
+  { names, rows: held }: ActiveState,
+  gradient: Float64Array,
+  r: number,
+  multiplier: number,
+): readonly [number, number] {
+  let least = held[r] === UPPER ? 0 : -Infinity;
+  let most = held[r] === LOWER ? 0 : Infinity;
+  for (let i = 0; i < n; i++) {
+    const entry = rows.coefficients[r * n + i]!;
+    if (entry === 0 || lower[i] === upper[i]) continue;
+    const end = multiplier - gradient[i]! / entry;
+    if ((names[i] === LOWER) === entry > 0) least = Math.max(least, end);
+    else most = Math.min(most, end);
+  }
+  return [least, most];
+}

@@ -1,0 +1,137 @@
+import type { Program } from '../program/program.js';
+import { exactGradient, exactRow, type CertifiedPoint } from './residuals.js';
+
+/** Entries of the gradient, and violations, up to which digits may be moved: below the tolerance of an answer. */
+const DUAL_ROOM = 9e-10;
+const PRIMAL_ROOM = 9e-10;
+
+/** A number of the point that may move within the room of the residuals that it changes. */
+export interface Lever {
+  readonly values: Float64Array;
+  readonly at: number;
+  /** Change of the gap per unit. */
+  readonly effect: number;
+  /** Largest and least change that the residuals leave room for, from the present point. */
+  room(): readonly [most: number, least: number];
+  /** Adds a change to the value and to the residuals. */
+  move(change: number): void;
+}
+
+/** Changes per unit of a lever by place, those that are zero left out. */
+type Rates = readonly (readonly [number, number])[];
+
+interface LeverRates {
+  readonly effect: number;
+  readonly duals: Rates;
+  readonly rows: Rates;
+  /** Largest and least value. */
+  readonly range: readonly [number, number];
+}
+
+/** Residuals of a point, kept up to date by the levers that move it. */
+interface Residuals {
+  /** [n] */
+  readonly dual: Float64Array;
+  /** [m], -Infinity where a row has no such bound. */
+  readonly over: Float64Array;
+  readonly under: Float64Array;
+}
+
+/**
+ * Multipliers and free variables whose digits change the gap.
+ * @param free  [n], 1 for variables that no bound holds.
+ * @cost        m n and n^2
+ */
+export function leversOf(program: Program, point: CertifiedPoint, free: Uint8Array): Lever[] {
+  const { n, rows } = program;
+  const { x, rowMultipliers, boundMultipliers } = point;
+  const residuals: Residuals = {
+    dual: exactGradient(program, point),
+    over: rows.upper.map((bound, r) => (Number.isFinite(bound) ? exactRow(program, x, r, bound) : -Infinity)),
+    under: rows.lower.map((bound, r) => (Number.isFinite(bound) ? -exactRow(program, x, r, bound) : -Infinity)),
+  };
+  const slope = exactGradient(program, {
+    x,
+    rowMultipliers: new Float64Array(rows.count),
+    boundMultipliers: new Float64Array(n),
+  });
+  const levers: Lever[] = [];
+  const add = (values: Float64Array, at: number, rates: LeverRates) => {
+    if (rates.effect !== 0 && Number.isFinite(rates.effect)) levers.push(createLever(values, at, rates, residuals));
+  };
+  for (let i = 0; i < n; i++) {
+    if (boundMultipliers[i] !== 0) add(boundMultipliers, i, boundRates(program, boundMultipliers[i]!, i));
+    if (free[i] === 1) add(x, i, variableRates(program, x, slope[i]!, i));
+  }
+  for (let r = 0; r < rows.count; r++)
+    if (rowMultipliers[r] !== 0 || rows.lower[r] === rows.upper[r])
+      add(rowMultipliers, r, rowRates(program, rowMultipliers[r]!, r));
+  return levers;
+}
+
+function createLever(
+  values: Float64Array,
+  at: number,
+  { effect, duals, rows, range }: LeverRates,
+  { dual, over, under }: Residuals,
+): Lever {
+  return {
+    values,
+    at,
+    effect,
+    room() {
+      let most = range[0] - values[at]!;
+      let least = range[1] - values[at]!;
+      const within = (rate: number, above: number, below: number) => {
+        const ends = [Math.max(above, 0) / rate, -Math.max(below, 0) / rate] as const;
+        most = Math.min(most, Math.max(...ends));
+        least = Math.max(least, Math.min(...ends));
+      };
+      for (const [i, rate] of duals) within(rate, DUAL_ROOM - dual[i]!, DUAL_ROOM + dual[i]!);
+      for (const [r, rate] of rows) within(rate, PRIMAL_ROOM - over[r]!, PRIMAL_ROOM - under[r]!);
+      return [most, least];
+    },
+    move(change) {
+      values[at]! += change;
+      for (const [i, rate] of duals) dual[i]! += rate * change;
+      for (const [r, rate] of rows) {
+        over[r]! += rate * change;
+        under[r]! -= rate * change;
+      }
+    },
+  };
+}
+
+/** A multiplier keeps its sign: the other one is of another bound. */
+function rangeOf(multiplier: number, isFixed: boolean): readonly [number, number] {
+  if (isFixed) return [Infinity, -Infinity];
+  return multiplier > 0 ? [Infinity, 0] : [0, -Infinity];
+}
+
+function boundRates({ lower, upper }: Program, multiplier: number, i: number): LeverRates {
+  const effect = multiplier > 0 ? upper[i]! : lower[i]!;
+  return { effect, duals: [[i, 1]], rows: [], range: rangeOf(multiplier, lower[i] === upper[i]) };
+}
+
+function rowRates({ n, rows }: Program, multiplier: number, r: number): LeverRates {
+  const duals: [number, number][] = [];
+  for (let i = 0; i < n; i++) if (rows.coefficients[r * n + i] !== 0) duals.push([i, rows.coefficients[r * n + i]!]);
+  const effect = multiplier > 0 ? rows.upper[r]! : rows.lower[r]!;
+  return { effect, duals, rows: [], range: rangeOf(multiplier, rows.lower[r] === rows.upper[r]) };
+}
+
+function variableRates(program: Program, x: Float64Array, slope: number, i: number): LeverRates {
+  const { n, metric, curvature, ridge, rows, lower, upper } = program;
+  const duals: [number, number][] = [];
+  let curved = ridge * x[i]!;
+  for (let j = 0, e = i * n; j < n; j++, e++) {
+    const entry = (metric?.form === 'dense' ? curvature * metric.matrix[e]! : 0) + (i === j ? ridge : 0);
+    if (entry === 0) continue;
+    duals.push([j, entry]);
+    if (metric?.form === 'dense') curved += curvature * metric.matrix[e]! * x[j]!;
+  }
+  const rates: [number, number][] = [];
+  for (let r = 0; r < rows.count; r++)
+    if (rows.coefficients[r * n + i] !== 0) rates.push([r, rows.coefficients[r * n + i]!]);
+  return { effect: slope + curved, duals, rows: rates, range: [upper[i]! + PRIMAL_ROOM, lower[i]! - PRIMAL_ROOM] };
+}

@@ -1,0 +1,76 @@
+import { coldState, newIterate } from './active-set/active-state.js';
+import type { Curvatures } from './active-set/equality-system.js';
+import { runInteriorPoint } from './interior-point/interior-point.js';
+import type { InteriorRun } from './interior-point/work.js';
+import { better, judge, polish, ROUTES_INSIDE } from './polish.js';
+import { equilibrate } from './presolve/equilibrate.js';
+import type { ProgramAnswer } from './program-answer.js';
+import { isIndifferent, type Program } from './program/program.js';
+
+interface Inside {
+  /** Iterations spent before. */
+  readonly before: number;
+  readonly run: InteriorRun;
+  /** The programme that replaces this one in the interior point. */
+  readonly elastic?: Program;
+}
+
+/**
+ * The interior point, polished.
+ *
+ * @cost  10 to 20 factors of all variables, and one to three of the free ones.
+ */
+export function solveInside(
+  program: Program,
+  curvatures: Curvatures,
+  { before, run, elastic = program }: Inside,
+): { answer: ProgramAnswer; isConverged: boolean } {
+  const inner = newIterate(program);
+  const state = coldState(program);
+  const outcome = runInteriorPoint(elastic, curvatures[0], state, inner, run);
+  const isConverged = outcome.status === 'optimal';
+  if (isIndifferent(program)) {
+    const anywhere = judge(
+      program,
+      coldState(program),
+      { ...newIterate(program), x: inner.x },
+      before + outcome.iterations,
+      'interior-point-unpolished',
+    );
+    if (anywhere.status === 'solved') return { answer: anywhere, isConverged };
+  }
+  const spent = before + outcome.iterations;
+  const answer = polish(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
+  return { answer, isConverged };
+}
+
+/** From inside the bounds around the centre, to last digits where an optimum to tolerance is none to rounding. */
+export function fromCentre(program: Program, curvatures: Curvatures, before: number): ProgramAnswer {
+  const { answer, isConverged } = solveInside(program, curvatures, { before, run: 'near' });
+  // An optimum to the tolerance of a run that is not one to rounding: the forces that are left are small ones.
+  if (!isConverged || answer.status !== 'failed') return answer;
+  return better(solveInside(program, curvatures, { before: answer.iterations, run: 'deep' }).answer, answer);
+}
+
+/** From afar, in units in which columns are alike; undefined where those of a norm must stay. */
+export function solveScaled(program: Program, curvatures: Curvatures, before: number): ProgramAnswer | undefined {
+  const scaled = equilibrate(program);
+  if (scaled === null) return undefined;
+  const { state, point, iterations, route } = solveInside(scaled.program, curvatures, { before, run: 'far' }).answer;
+  return judge(program, state, scaled.toOriginal(point), iterations, route);
+}
+
+/** Share of the variables without a variance from which on a programme is flat. */
+const FLAT_SHARE = 0.5;
+
+/**
+ * True when most variables have no curvature and nothing but hard rows and bounds: block pivoting has no factor there,
+ * and the centre says nothing about the optimum.
+ */
+export function isFlat({ n, metric, curvature, ridge, rows, kinks, norms }: Program): boolean {
+  if (metric?.form !== 'dense' || !(curvature > 0) || ridge > 0 || kinks.length > 0 || norms.length > 0) return false;
+  if (rows.penalty.some((penalty) => Number.isFinite(penalty))) return false;
+  let flat = 0;
+  for (let i = 0; i < n; i++) if (metric.matrix[i * n + i] === 0) flat++;
+  return flat > FLAT_SHARE * n;
+}

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import { certify } from '#kernels/optimisation/certified/certify.js';
+import { ExactSum } from '#kernels/optimisation/certified/exact-sum.js';
+import { exactResiduals } from '#kernels/optimisation/certified/residuals.js';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { seeded } from '../../../seeded.js';
+import { randomProgram } from '../random-programs.js';
+import { rationalResiduals } from '../rational.js';
+
+/** Largest residual of a certified answer. */
+const CERTIFIED = 1e-9;
+
+/** Difference of double-double from rational residuals: far below the tolerance of an answer. */
+const ROUNDING = 1e-12;
+
+/** Random programmes in units from 1e-4 to 1e5: absolute residuals of 1e-9 are then no matter of course. */
+function programmes(): Program[] {
+  return Array.from({ length: 60 }, (_, k) => {
+    const program = randomProgram(k + 1, { withKinks: false, withNorms: false, namesMax: 14 });
+    const random = seeded(1000 + k);
+    const size = 10 ** (9 * random() - 4);
+    return {
+      ...program,
+      curvature: 1,
+      ridge: 0,
+      centre: new Float64Array(program.n),
+      linear: Float64Array.from({ length: program.n }, () => size * (random() - 0.5)),
+      lower: program.lower.map((bound) => bound * size),
+      upper: program.upper.map((bound) => bound * size),
+      rows: {
+        ...program.rows,
+        lower: program.rows.lower.map((bound) => bound * size),
+        upper: program.rows.upper.map((bound) => bound * size),
+      },
+    };
+  });
+}
+
+describe('certified answers', () => {
+  const solver = createSolver(plainAlgebra);
+  const solvedOnes = programmes().flatMap((program) => {
+    const answer = solver.solve(program);
+    return answer.status === 'solved' ? [{ program, answer, certified: certify(program, answer, plainAlgebra) }] : [];
+  });
+
+  test('most programmes of the sample have an answer', () => {
+    expect(solvedOnes.length).toBeGreaterThan(25);
+  });
+
+  test('every solved programme is certified, by residuals without any rounding', () => {
+    for (const { program, certified } of solvedOnes) {
+      const { x, rowMultipliers, boundMultipliers } = certified.point;
+      const { primal, dual, gap } = rationalResiduals(program, x, rowMultipliers, boundMultipliers);
+      expect(certified.isCertified).toBe(true);
+      expect(Math.max(primal, dual, gap)).toBeLessThanOrEqual(CERTIFIED);
+    }
+  });
+
+  test('residuals in double-double are those of rational numbers, also of a point that is no optimum', () => {
+    for (const { program, certified } of solvedOnes) {
+      const off = { ...certified.point, x: certified.point.x.map((value) => value * (1 + 1e-9)) };
+      for (const point of [certified.point, off]) {
+        const own = exactResiduals(program, point);
+        const { primal, dual, gap } = rationalResiduals(program, point.x, point.rowMultipliers, point.boundMultipliers);
+        const near = (value: number, other: number) =>
+          expect(Math.abs(value - other)).toBeLessThanOrEqual(ROUNDING * (1 + other));
+        near(own.primal, primal);
+        near(own.dual, dual);
+        near(Math.abs(own.gap), gap);
+      }
+    }
+  });
+});
+
+describe('exact sums', () => {
+  test('a sum keeps what a double loses', () => {
+    expect(new ExactSum().add(1e16).add(1).add(-1e16).value()).toBe(1);
+  });
+
+  test('a product is exact: (1 + u)(1 - u) - 1 = -u u', () => {
+    const u = 2 ** -30;
+    expect(
+      new ExactSum()
+        .addProduct(1 + u, 1 - u)
+        .add(-1)
+        .value(),
+    ).toBe(-(u * u));
+  });
+});

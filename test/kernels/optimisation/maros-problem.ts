@@ -1,0 +1,121 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import { readMatFile } from './mat-file.js';
+
+export const FOLDER = fileURLToPath(new URL('../../../../../shared/data/maros-meszaros/', import.meta.url));
+export const isThere = existsSync(FOLDER);
+
+/** Larger magnitudes are no bound. */
+const INFINITE = 1e15;
+
+/** Variables, and rows, of a dense problem at most. */
+const DENSE_MAX = 1000;
+
+export interface MarosProblem {
+  readonly program: Program;
+  readonly constant: number;
+  /** True when a benchmark of dense solvers counts it: at most 1,000 variables and 1,000 rows, ranges twice, without bounds. */
+  readonly isDense: boolean;
+  /** Rows of the file, as the script that computes residuals reads them: multipliers of rows, then of bounds. */
+  toFile(rowMultipliers: Float64Array, boundMultipliers: Float64Array): Float64Array;
+}
+
+/** Names of the problems in the folder, ascending; none where it is absent. */
+export function problemNames(): string[] {
+  if (!isThere) return [];
+  return readdirSync(FOLDER)
+    .filter((file) => file.endsWith('.mat'))
+    .map((file) => file.slice(0, -'.mat'.length))
+    .toSorted();
+}
+
+/** Published optima by name, for the problems whose optimum is in the list of the folder. */
+export function publishedOptima(): ReadonlyMap<string, number> {
+  if (!isThere) return new Map();
+  const lines = readFileSync(`${FOLDER}optima.csv`, 'utf8').trim().split('\n').slice(1);
+  return new Map(lines.map((line) => [line.split(',')[0]!, Number(line.split(',')[6])]));
+}
+
+/** 1/2 x'Px + q'x + r with l <= Ax <= u; rows of a single entry are bounds. */
+export function readProblem(name: string, folder = FOLDER): MarosProblem {
+  const file = readMatFile(join(folder, `${name}.mat`));
+  const { columns: n, entries: quadratic } = file.get('P')!;
+  const vector = (key: string, length: number) => {
+    const values = new Float64Array(length);
+    for (const [row, column, value] of file.get(key)?.entries ?? []) values[Math.max(row, column)] = value;
+    return values;
+  };
+  const matrix = new Float64Array(n * n);
+  for (const [i, j, value] of quadratic) matrix[i * n + j] = value;
+  const { rows: m, entries } = file.get('A')!;
+  const byRow: [number, number][][] = Array.from({ length: m }, () => []);
+  for (const [row, column, value] of entries) byRow[row]!.push([column, value]);
+  const bound = (value: number) => (Math.abs(value) >= INFINITE ? Math.sign(value) * Infinity : value);
+  const least = vector('l', m).map(bound);
+  const most = vector('u', m).map(bound);
+  const bounds = boundsOf(byRow, least, most, n);
+  const rows = byRow.flatMap((row, r) => (row.length > 1 ? [r] : []));
+  const sides = rows.reduce(
+    (sum, r) => sum + (least[r] === most[r] ? 1 : Number(least[r]! > -Infinity) + Number(most[r]! < Infinity)),
+    0,
+  );
+  const coefficients = new Float64Array(rows.length * n);
+  rows.forEach((r, k) => byRow[r]!.forEach(([column, value]) => (coefficients[k * n + column] = value)));
+  return {
+    constant: vector('r', 1)[0]!,
+    isDense: n <= DENSE_MAX && sides <= DENSE_MAX,
+    program: {
+      n,
+      metric: denseMetric(matrix, n),
+      curvature: 1,
+      ridge: 0,
+      centre: new Float64Array(n),
+      linear: vector('q', n),
+      lower: bounds.lower,
+      upper: bounds.upper,
+      rows: {
+        count: rows.length,
+        coefficients,
+        lower: Float64Array.from(rows, (r) => least[r]!),
+        upper: Float64Array.from(rows, (r) => most[r]!),
+        penalty: new Float64Array(rows.length).fill(Infinity),
+      },
+      kinks: [],
+      norms: [],
+    },
+    toFile(rowMultipliers, boundMultipliers) {
+      const all = new Float64Array(m);
+      rows.forEach((r, k) => (all[r] = rowMultipliers[k]!));
+      boundMultipliers.forEach((z, i) => {
+        const r = (z < 0 ? bounds.lowerRow : bounds.upperRow)[i]!;
+        if (r >= 0) all[r] = z / byRow[r]![0]![1];
+      });
+      return all;
+    },
+  };
+}
+
+/** Bounds by rows of a single entry, and the row of each. */
+function boundsOf(byRow: readonly [number, number][][], least: Float64Array, most: Float64Array, n: number) {
+  const lower = new Float64Array(n).fill(-Infinity);
+  const upper = new Float64Array(n).fill(Infinity);
+  const lowerRow = new Int32Array(n).fill(-1);
+  const upperRow = new Int32Array(n).fill(-1);
+  byRow.forEach((row, r) => {
+    if (row.length !== 1) return;
+    const [column, value] = row[0]!;
+    const [low, high] = value > 0 ? [least[r]! / value, most[r]! / value] : [most[r]! / value, least[r]! / value];
+    if (low > lower[column]!) {
+      lower[column] = low;
+      lowerRow[column] = r;
+    }
+    if (high < upper[column]!) {
+      upper[column] = high;
+      upperRow[column] = r;
+    }
+  });
+  return { lower, upper, lowerRow, upperRow };
+}

@@ -1,0 +1,91 @@
+import type { Program } from '#kernels/optimisation/program/program.js';
+
+/** Units of 2^-EXPONENT: every double is a whole number of them. */
+const EXPONENT = 1074n;
+
+const bits = new DataView(new ArrayBuffer(8));
+
+/** A finite double as a whole number of units of 2^-1074. */
+function exactly(value: number): bigint {
+  bits.setFloat64(0, value);
+  const word = bits.getBigUint64(0);
+  const power = (word >> 52n) & 0x7ffn;
+  const fraction = word & 0xfffffffffffffn;
+  const size = power === 0n ? fraction : (fraction | 0x10000000000000n) << (power - 1n);
+  return word >> 63n === 1n ? -size : size;
+}
+
+/** Sum of values[i] * factorOf(i), as a whole number of units of 2^-2148. */
+function exactProducts(values: Float64Array, factorOf: (i: number) => number): bigint {
+  let total = 0n;
+  for (let i = 0; i < values.length; i++) {
+    const [value, factor] = [values[i]!, factorOf(i)];
+    if (value !== 0 && factor !== 0) total += exactly(value) * exactly(factor);
+  }
+  return total;
+}
+
+/** A number of units of 2^-(1074 k), rounded. */
+function rounded(units: bigint, k: bigint): number {
+  const size = units < 0n ? -units : units;
+  const length = BigInt(size.toString(2).length);
+  const shift = length > 64n ? length - 64n : 0n;
+  const value = Number(size >> shift) * 2 ** Number(shift - EXPONENT * k + 1000n) * 2 ** -1000;
+  return units < 0n ? -value : value;
+}
+
+const magnitude = (value: bigint): bigint => (value < 0n ? -value : value);
+
+/** How far a point with its multipliers is from an optimum, as the benchmarks of solvers define it. */
+export interface RationalResiduals {
+  /** Largest violation of a bound or row. */
+  readonly primal: number;
+  /** Largest entry of the gradient of the Lagrangian; of the multiplier of a bound that is infinite, the whole of it. */
+  readonly dual: number;
+  /** Size of x'Px + linear'x + what the multipliers make of the bounds. */
+  readonly gap: number;
+}
+
+/** Residuals without any rounding, of a programme with a dense metric, the centre 0 and neither kinks, norms nor ridge. */
+export function rationalResiduals(
+  { n, metric, linear, lower, upper, rows }: Program,
+  x: Float64Array,
+  rowMultipliers: Float64Array,
+  boundMultipliers: Float64Array,
+): RationalResiduals {
+  const ONE = 1n << EXPONENT;
+  const matrix = metric?.form === 'dense' ? metric.matrix : new Float64Array(n * n);
+  const held = (z: number, least: number, most: number) => (z === 0 || Number.isFinite(z > 0 ? most : least) ? z : 0);
+  const y = rowMultipliers.map((value, r) => held(value, rows.lower[r]!, rows.upper[r]!));
+  const z = boundMultipliers.map((value, i) => held(value, lower[i]!, upper[i]!));
+  const atBound = (value: number, least: number, most: number) =>
+    value === 0 ? 0n : exactly(value) * exactly(value > 0 ? most : least) * ONE;
+  let primal = 0n;
+  const see = (value: bigint, least: number, most: number) => {
+    if (Number.isFinite(least)) primal = max(primal, exactly(least) * ONE - value);
+    if (Number.isFinite(most)) primal = max(primal, value - exactly(most) * ONE);
+  };
+  let dual = 0n;
+  let gap = 0n; // In units of 2^-3222 for the quadratic part.
+  for (let i = 0; i < n; i++) {
+    see(exactly(x[i]!) * ONE, lower[i]!, upper[i]!);
+    const curved = exactProducts(x, (j) => matrix[i * n + j]!);
+    const forces = exactProducts(y, (r) => rows.coefficients[r * n + i]!);
+    dual = max(dual, magnitude(curved + forces + (exactly(linear[i]!) + exactly(z[i]!)) * ONE));
+    gap += exactly(x[i]!) * (curved + exactly(linear[i]!) * ONE);
+    gap += atBound(z[i]!, lower[i]!, upper[i]!);
+  }
+  for (let r = 0; r < rows.count; r++) {
+    see(
+      exactProducts(x, (i) => rows.coefficients[r * n + i]!),
+      rows.lower[r]!,
+      rows.upper[r]!,
+    );
+    gap += atBound(y[r]!, rows.lower[r]!, rows.upper[r]!);
+  }
+  return { primal: rounded(primal, 2n), dual: rounded(dual, 2n), gap: rounded(magnitude(gap), 3n) };
+}
+
+function max(one: bigint, other: bigint): bigint {
+  return one > other ? one : other;
+}

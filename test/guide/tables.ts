@@ -20,6 +20,7 @@ import { STATS } from '#domain/reports/blocks/stat-grid.js';
 import { TABLE_SOURCES } from '#domain/reports/blocks/table.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { readMethodologies } from '#cli/methodology-files.js';
+import { readEvidence } from '../methodologies/evidence.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createMethodologyTemplates } from '#services/indices/methodology-templates.js';
 
@@ -33,6 +34,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
       FUNCTIONS.map(({ signature, help, example }) => [`\`${signature}\``, help, `\`${example}\``]),
     ),
   methodologies: () => methodologySections(),
+  evidence: () => evidenceTable(),
   constraints: () => classTable(CONSTRAINT_CLASSES),
   objectives: () => classTable(OBJECTIVE_CLASSES),
   returns: () => classTable(RETURNS_CLASSES),
@@ -104,6 +106,27 @@ const TABLES: Readonly<Record<string, () => string>> = {
 function nothingServed(): never {
   throw new Error('the guide serves no market');
 }
+
+/** The published methodologies compared with their rules in plain code. */
+function evidenceTable(): string {
+  const templates = new Map(readMethodologies().map((template) => [template.id, template]));
+  const rows = readEvidence().toSorted((a, b) => (a.template < b.template ? -1 : a.template > b.template ? 1 : 0));
+  return table(
+    ['template', 'store', 'documents', 'without', 'weights', 'level', 'backtests'],
+    rows.map(({ template, store, documents, weights, level, ms }) => [
+      `\`${template}\``,
+      store,
+      String(documents),
+      templates.get(template)!.choices.filter(isOmission).join(' '),
+      weights.toExponential(1),
+      level.toExponential(1),
+      `${ms.toLocaleString('en-GB')} ms`,
+    ]),
+  );
+}
+
+/** A choice that leaves out a rule of the public document. */
+const isOmission = (choice: string): boolean => / (?:is|are) left out[;:.]/.test(choice);
 
 /** A section for each published methodology: its source, what it reads, and what was chosen. */
 function methodologySections(): string {

@@ -79,6 +79,9 @@ export async function exportTable(argv: readonly string[], environment: NodeJS.P
   });
 }
 
+/** Formats that a terminal shows. */
+const TEXT_FORMATS: ReadonlySet<ExportFormat> = new Set(['csv', 'json']);
+
 interface ExportOrder {
   readonly table: ExportTableName;
   readonly indexId: string;
@@ -101,7 +104,7 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
   if (indexId === undefined) throw new UsageError('divisor export takes --index ID. See divisor export --help');
   const format = flags.text<ExportFormat>('format') ?? (out === undefined ? 'csv' : formatOf(out));
   if (out !== undefined) assertEnding(out, format);
-  if (out === undefined && (format === 'xlsx' || format === 'arrow') && process.stdout.isTTY)
+  if (out === undefined && !TEXT_FORMATS.has(format) && process.stdout.isTTY)
     throw new UsageError(`${format} is not text for a terminal: name a file with --out`);
   return {
     table,

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { FOLD_RANKINGS, RANKING_NAMES } from '#domain/sweeps/rankings.js';
 import { SweepRequest } from '#domain/sweeps/sweep-request.js';
+import { Id } from '#domain/schema/shape.js';
 import { BacktestMetrics } from './analytics/metrics.js';
 import { ErrorDetail } from './common.js';
 import { jobStatus } from './jobs.js';
@@ -152,7 +154,9 @@ export const SweepView = z
     variants: z.int().min(1),
     refused: z.int().min(0),
     rank_by: z.enum(RANKING_NAMES),
-    rows: z.array(SweepRow).meta({ description: 'By rank, those that were refused last.' }),
+    rows: z.array(SweepRow).meta({
+      description: `By rank, those that were refused last: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are read in blocks by GET /analytics/sweeps/{sweep_id}/rows.`,
+    }),
     selection: SweepSelection.nullable().meta({ description: 'Null when every variant was refused.' }),
     overfitting: SweepOverfitting.nullable().meta({
       description: 'Null with fewer than two trials, or fewer than two returns a block.',
@@ -181,6 +185,16 @@ export const SweepView = z
   .meta({ id: 'SweepView' });
 export type SweepView = z.infer<typeof SweepView>;
 
+export const SweepRows = z
+  .strictObject({
+    sweep_id: z.string(),
+    count: z.int().min(0).meta({ description: 'Rows of all blocks: variants of the sweep.' }),
+    block: z.int().min(0).meta({ description: 'Which block, counted from 0.' }),
+    blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
+    rows: z.array(SweepRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'By rank, those that were refused last.' }),
+  })
+  .meta({ id: 'SweepRows' });
+
 export const SweepJobStatus = jobStatus('SweepJobStatus', 'sweep', SweepView);
 
 export const sweepRoutes = routes({
@@ -191,7 +205,7 @@ export const sweepRoutes = routes({
     tag: 'analytics',
     summary: 'Run many variants of an index and rank them, as one job.',
     description:
-      'Every variant is the base with values set by JSON pointer (RFC 6901) and is checked before the job is queued as if it had been sent by itself. Choosing the best of many makes its figures look better than they are: the result says by how much.',
+      'Every variant is the base with values set by JSON pointer (RFC 6901). Up to 2,000 variants are checked before the job is queued, as if each had been sent by itself; of more, each value of a grid is checked once, and a combination that is not valid has an `error` in its row. Choosing the best of many makes its figures look better than they are: the result says by how much.',
     body: {
       schema: SweepRequest,
       example: {
@@ -208,5 +222,20 @@ export const sweepRoutes = routes({
     },
     success: { status: 202, description: 'The job; see Location.', schema: SweepJobStatus },
     errors: ['INDEX_NOT_FOUND', 'LOOK_AHEAD', ...asKnownErrors, 'NO_DATA_SOURCE', 'JOB_RUNNING'],
+  },
+  getSweepRows: {
+    method: 'GET',
+    path: '/analytics/sweeps/{sweep_id}/rows',
+    scope: 'read',
+    withoutMarket: true,
+    tag: 'analytics',
+    summary: 'Rows of a sweep in blocks.',
+    description: `The result of a sweep has the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows; blocks of ${LIMITS.MAX_BLOCK_ROWS} have all of them, in the order of the ranking.`,
+    params: z.strictObject({ sweep_id: Id }),
+    query: z.strictObject({
+      block: z.int().min(0).default(0).meta({ description: 'Which block, counted from 0.' }),
+    }),
+    success: { status: 200, description: 'The block.', schema: SweepRows },
+    errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
 });

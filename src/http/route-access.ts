@@ -5,7 +5,7 @@ import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import { notForPrefixes, outside } from '#services/operations/access.js';
 
 /** Parameters whose documents the guarded store looks at, since they are named by chance or by a job. */
-const LOOKED_UP: ReadonlySet<string> = new Set(['run_id', 'render_id', 'job_id', 'kind', 'document_id']);
+const LOOKED_UP: ReadonlySet<string> = new Set(['run_id', 'render_id', 'job_id', 'sweep_id', 'kind', 'document_id']);
 
 /** Parameters that name no document: data and documentation are everybody's. */
 const SHARED: ReadonlySet<string> = new Set([
@@ -24,7 +24,7 @@ const SHARED: ReadonlySet<string> = new Set([
  * to clients with prefixes, also one that is new.
  */
 const OPEN: ReadonlySet<string> = new Set(
-  `getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
+  `callMcp getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
   listCalendars listRuleTypes listOverlayTypes listMethodologyTemplates listConstraintTypes listObjectiveTypes
   getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
   priceFutures priceTrs
@@ -34,6 +34,7 @@ const OPEN: ReadonlySet<string> = new Set(
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
   listRiskModels startSweep renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
+  listPlugins
   listStores createStore inspectData importStore generateSynthetic listWatchlists`.split(/\s+/),
 );
 

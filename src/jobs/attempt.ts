@@ -6,13 +6,16 @@ import type { ComputePool, TaskProgress, TaskRun } from './compute-pool.js';
 import type { Attempt, Completion, JobKind } from './job-kind.js';
 import type { OfferedParts } from './offered-parts.js';
 import { runParts } from './parts.js';
+import type { KeptParts } from './kept-parts.js';
 import type { Lease } from './queue.js';
 
 /** One run of a job's work. */
 export interface RunningAttempt {
   readonly completion: Promise<Completion>;
-  /** Names of the artifacts that it has written, or may have. */
+  /** Names of the artifacts that it has written, or may have, but for those that are kept for the next attempt. */
   readonly written: readonly string[];
+  /** Outputs of its parts, which nobody needs once it has completed. */
+  readonly spent: readonly string[];
   progress(): TaskProgress;
   /** Whether every task of it waits or has a live thread. */
   isAlive(): boolean;
@@ -29,6 +32,8 @@ export interface AttemptOrder {
   readonly payload: unknown;
   /** Parts to compute of a job that runs elsewhere; the whole job without. */
   readonly parts?: readonly number[] | undefined;
+  /** Where outputs of its parts are kept over attempts; nowhere by default. */
+  readonly kept?: KeptParts | undefined;
   /** Called when its work says that it computes no more. */
   readonly onComputed: () => void;
 }
@@ -36,21 +41,22 @@ export interface AttemptOrder {
 export interface AttemptDependencies {
   readonly pool: ComputePool;
   readonly artifacts: ArtifactStore;
-  readonly clock: Pick<Clock, 'after'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
   /** Where parts are offered to other nodes. */
   readonly offered: OfferedParts | undefined;
 }
 
 /** Starts the work of a kind with everything an attempt may use, and keeps account of it. */
 export function startAttempt(
-  { kind, lease, payload, parts, onComputed }: AttemptOrder,
+  { kind, lease, payload, parts, kept, onComputed }: AttemptOrder,
   { pool, artifacts, clock, offered }: AttemptDependencies,
 ): RunningAttempt {
   const ending = new AbortController();
   const { signal } = ending;
   setMaxListeners(0, signal); // A sweep has one listener for each of its tasks.
   const tasks: { readonly run: TaskRun<unknown>; readonly share: number }[] = [];
-  const written: string[] = [];
+  const written = new Set<string>();
+  const spent = new Set<string>();
   let reported = 0;
   let elsewhere = 0;
   let said: string | undefined;
@@ -70,7 +76,13 @@ export function startAttempt(
         artifacts,
         clock,
         signal,
+        kept,
         onElsewhere: (share) => void (elsewhere = share),
+        onTaken: (names) => names.forEach((name) => written.add(name)),
+        onKept: (names) => names.forEach((name) => written.delete(name)),
+      }).then((outputs) => {
+        for (const { artifact } of outputs) spent.add(artifact.name);
+        return outputs;
       }),
     report(fraction, message) {
       reported = Math.max(reported, fraction);
@@ -79,14 +91,14 @@ export function startAttempt(
     computed: onComputed,
     outputs(files) {
       const names = files.map((file) => [file, artifacts.newName()] as const);
-      written.push(...names.map(([, name]) => name));
+      for (const [, name] of names) written.add(name);
       return Object.fromEntries(names) as never; // One for each of the files.
     },
     drop: (names) => observed(artifacts.remove(names)),
     share: (files) =>
       observed(
         artifacts.link(files).then((refs) => {
-          written.push(...refs.map(({ name }) => name));
+          for (const { name } of refs) written.add(name);
           return refs;
         }),
       ),
@@ -96,7 +108,12 @@ export function startAttempt(
 
   return {
     completion,
-    written,
+    get written() {
+      return [...written];
+    },
+    get spent() {
+      return [...spent].filter((name) => written.has(name)); // The store removes the others with the input of the job.
+    },
     progress() {
       let fraction = reported + elsewhere;
       let message = said;

@@ -6,6 +6,7 @@ import type { Clock } from './clock.js';
 import type { ComputePool } from './compute-pool.js';
 import type { NodeLimits, JobSystem } from './job-system.js';
 import type { JobKind, Submission } from './job-kind.js';
+import type { PartsKeeper } from './kept-parts.js';
 import { runQuery, type QueryOrder } from './query.js';
 import type { JobLog, JobQueue } from './queue.js';
 import { createScheduler } from './scheduler.js';
@@ -21,6 +22,8 @@ export interface JobSystemDependencies {
   readonly log: JobLog;
   /** Whether this node may take jobs; it may unless given. */
   readonly isFit?: () => boolean;
+  /** Keeps outputs of parts over attempts; nothing does by default. */
+  readonly keeper?: PartsKeeper;
 }
 
 /** Longest the engine waits for running jobs to be given back when it stops. */
@@ -38,9 +41,10 @@ export function createJobSystem({
   limits,
   log,
   isFit,
+  keeper,
 }: JobSystemDependencies): JobSystem {
   const kinds = new Map<JobKindName, JobKind<unknown>>();
-  const scheduler = createScheduler({ queue, kinds, artifacts, pool, clock, limits, log, isFit });
+  const scheduler = createScheduler({ queue, kinds, artifacts, pool, clock, limits, log, isFit, keeper });
 
   async function submit<P>(submission: Submission<P>): Promise<JobStatus> {
     const { kind, payload, request, estimatedBytes, message, origin = null } = submission;

@@ -1,6 +1,7 @@
 import type { ArtifactLink, ArtifactRef, DocumentTransaction } from '#store/port.js';
 import type { Origin } from './origin.js';
 import { JOB_KIND_CATALOGUE, type JobKindName, type JobPayload } from '#domain/jobs/job-kinds.js';
+import type { WrittenParts } from './offered-parts.js';
 import type { Parts } from './parts.js';
 import type { JobResult } from './life-cycle.js';
 import type { JobStatus } from './status.js';
@@ -22,8 +23,8 @@ export interface JobKind<P> {
    */
   run(payload: P, attempt: Attempt): Promise<Completion>;
   /**
-   * Some parts of an attempt that runs on another node and has them by `inParts`: their outputs as one artifact, which
-   * that attempt reads. A kind without computes all of its work on one node.
+   * Some parts of an attempt that runs on another node and has them by `inParts`: their outputs as one artifact, in the
+   * form of those that it writes itself. A kind without computes all of its work on one node.
    */
   runParts?(payload: P, parts: readonly number[], attempt: Attempt): Promise<Completion>;
 }
@@ -58,8 +59,12 @@ export interface Attempt<T extends TaskName = TaskName> {
    * @param share of the job's progress that the task's own progress fills; 1 for a job of one task, 1/n for one of n.
    */
   compute<N extends T>(task: N, input: TaskInput<N>, share?: number): Promise<TaskOutput<N>>;
-  /** Outputs of parts in order. Other nodes with a free place compute some of them, by the kind's `runParts`. */
-  inParts<O>(parts: Parts<O>): Promise<O[]>;
+  /**
+   * Runs work in parts; other nodes with a free place compute some of them, by the kind's `runParts`. Outputs are kept, so
+   * that the next attempt resumes from them.
+   * @returns artifacts with the outputs; each part is in one of them at least
+   */
+  inParts(parts: Parts): Promise<readonly WrittenParts[]>;
   /** Progress of work that runs outside the pool (a child process that reads a store), besides the shares of tasks. */
   report(fraction: number, message?: string): void;
   /**

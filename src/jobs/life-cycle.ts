@@ -3,6 +3,7 @@ import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { ArtifactRef } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { withEnded } from './attempts.js';
+import type { RowsInBlocks } from './rows-in-blocks.js';
 import type { JobAttempt, JobState } from './status.js';
 
 /**
@@ -41,8 +42,8 @@ export interface Life {
 }
 
 export type JobResult =
-  /** JSON bytes kept as an artifact. */
-  | { readonly artifact: ArtifactRef }
+  /** JSON bytes kept as an artifact, and rows that are read in blocks. */
+  | { readonly artifact: ArtifactRef; readonly rows?: RowsInBlocks }
   /** A small value. */
   | { readonly value: unknown }
   /** A small value that the result is written from when it is read. */

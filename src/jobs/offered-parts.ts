@@ -1,16 +1,10 @@
 import type { ArtifactRef } from '#store/port.js';
 import type { AttemptKey } from './attempt-key.js';
 
-/** Outputs of parts in one artifact. */
+/** Outputs of parts in one artifact, in the order of the parts. */
 export interface WrittenParts {
   readonly artifact: ArtifactRef;
   readonly parts: readonly number[];
-}
-
-export interface FoundPart {
-  readonly part: number;
-  /** Null while a node computes it, or none has taken it. */
-  readonly written: WrittenParts | null;
 }
 
 /**
@@ -18,10 +12,12 @@ export interface FoundPart {
  * the offered ones is its own.
  */
 export interface OfferedParts {
-  offer(key: AttemptKey, count: number): Promise<void>;
+  offer(key: AttemptKey, parts: readonly number[]): Promise<void>;
   /** Takes a part back to compute it here, of a node that fell silent too; undefined when there is none to take. */
   take(key: AttemptKey): Promise<number | undefined>;
-  /** Those of some parts that are still offered. */
-  find(key: AttemptKey, parts: readonly number[]): Promise<readonly FoundPart[]>;
+  /** Takes the outputs of parts that other nodes have written: they are offered no more. */
+  collect(key: AttemptKey): Promise<readonly WrittenParts[]>;
+  /** Parts that are still offered, taken by a node or not. */
+  remaining(key: AttemptKey): Promise<readonly number[]>;
   withdraw(key: AttemptKey): Promise<void>;
 }

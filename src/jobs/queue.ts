@@ -6,6 +6,7 @@ import type { AttemptKey } from './attempt-key.js';
 import type { Lane, TaskProgress } from './compute-pool.js';
 import type { JobClass } from './job-class.js';
 import type { JobIdentity } from './job-record.js';
+import type { StoredInput } from './kept-parts.js';
 import type { JobResult, StoredResult } from './life-cycle.js';
 import type { Origin } from './origin.js';
 import type { OfferedParts } from './offered-parts.js';
@@ -163,7 +164,7 @@ export interface Claim {
   readonly lease: Lease;
   readonly job: JobIdentity;
   /** Undefined where the stored payload cannot be read. */
-  readonly input: { readonly payload: unknown } | undefined;
+  readonly input: StoredInput | undefined;
   /** Parts to compute of a job that runs on another node; the whole job without. */
   readonly parts?: readonly number[];
 }

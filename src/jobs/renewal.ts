@@ -3,6 +3,7 @@ import type { FoundDocument } from '#store/port.js';
 import { attemptsOf } from './attempts.js';
 import { newCallback } from './callbacks.js';
 import { splitRecord, type JobIdentity, type JobRecord } from './job-record.js';
+import type { StoredInput } from './kept-parts.js';
 import { renewed } from './life-cycle.js';
 
 /**
@@ -21,10 +22,10 @@ export function renewedRecord(failed: JobRecord, submitted: Pick<JobIdentity, 'c
 }
 
 /** The input that a failed job keeps. @throws Refusal DOCUMENT_UNREADABLE for one of an earlier version, which kept none */
-export function inputIn(stored: FoundDocument, jobId: string): { readonly payload: unknown } {
+export function inputIn(stored: FoundDocument, jobId: string): StoredInput {
   if (stored === undefined || 'unreadable' in stored)
     throw new Refusal('DOCUMENT_UNREADABLE', `The input of ${jobId} is not stored any more: submit it again.`, {
       job_id: jobId,
     });
-  return stored.body as { readonly payload: unknown }; // Written by a submission and checked by the store.
+  return stored.body as StoredInput; // Written by a submission and checked by the store.
 }

@@ -17,7 +17,7 @@ import type {
   WithModels,
 } from './tasks/references.js';
 import type { ModelFile, ModelFiles, RiskUniverse } from './tasks/indices.js';
-import type { OverviewFile, ResumableRun } from './tasks/runs.js';
+import type { OutcomesFile, OverviewFile, ResumableRun } from './tasks/runs.js';
 
 /** What a node has under the names in an order. */
 export interface TaskResources {
@@ -41,6 +41,9 @@ type Resolvers = {
   ) => Promise<Omit<ThreadInput<N>, 'outputs'>>;
 };
 
+/** Files of one task that are fetched at once. */
+const FETCHED_AT_ONCE = 16;
+
 /** Each portable task on the files and in the memory of a node. */
 const RESOLVERS: Resolvers = {
   backtest: async ({ stored, ...order }, resources) => ({
@@ -53,8 +56,10 @@ const RESOLVERS: Resolvers = {
     columns: await resources.file(columns),
   }),
   'sweep-part': onModels,
-  'write-sweep-part': onModels,
-  'sum-sweep': onMarket,
+  'sum-sweep': async ({ files, ...order }, resources) => ({
+    ...(await onMarket(order, resources)),
+    files: await outcomeFiles(files, resources),
+  }),
   optimise: onModels,
   'plan-simulation': async (order, resources) => ({
     ...order,
@@ -87,6 +92,24 @@ async function onMarket<I extends { readonly market: MarketIdentity }>(
   resources: TaskResources,
 ): Promise<Omit<I, 'market'> & { readonly market: MarketHandle }> {
   return { ...order, market: await resources.market(order.market) };
+}
+
+/** Files of a place that has to be asked for them are fetched in turn: there may be thousands. */
+async function outcomeFiles(
+  files: TaskInput<'sum-sweep'>['files'],
+  { file }: Pick<TaskResources, 'file'>,
+): Promise<OutcomesFile[]> {
+  const located: OutcomesFile[] = [];
+  for (let from = 0; from < files.length; from += FETCHED_AT_ONCE)
+    located.push(
+      ...(await Promise.all(
+        files.slice(from, from + FETCHED_AT_ONCE).map(async ({ artifact, ...outcomes }) => ({
+          ...outcomes,
+          path: await file({ artifact }),
+        })),
+      )),
+    );
+  return located;
 }
 
 /** An input on the files of stored risk models and of earlier contents, where there are any. */

@@ -6,6 +6,7 @@ import type { Clock } from './clock.js';
 import { TaskStopped, WorkerLost, type ComputePool, type Lane } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
 import type { Completion, JobKind } from './job-kind.js';
+import type { PartsKeeper } from './kept-parts.js';
 import { traced, type JobIdentity } from './job-record.js';
 import { createOutageLog } from './outage-log.js';
 import { createPlaces, type Place } from './places.js';
@@ -31,6 +32,8 @@ export interface SchedulerDependencies {
   readonly log: JobLog;
   /** Whether this node may take jobs; it may unless given. */
   readonly isFit?: (() => boolean) | undefined;
+  /** Keeps outputs of parts over attempts; nothing does by default. */
+  readonly keeper?: PartsKeeper | undefined;
 }
 
 /** How often attempts are looked at: heartbeats and the time limit. */
@@ -52,7 +55,7 @@ interface Running {
 }
 
 export function createScheduler(dependencies: SchedulerDependencies): Scheduler {
-  const { queue, kinds, artifacts, pool, clock, limits, log, isFit = () => true } = dependencies;
+  const { queue, kinds, artifacts, pool, clock, limits, log, isFit = () => true, keeper } = dependencies;
   const outage = createOutageLog(log, () => clock.monotonicMs());
   const places = createPlaces(limits, fillAll);
   const running = new Map<Lease, Running>();
@@ -152,7 +155,9 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     const payload = input && kind.decode(input.payload);
     if (payload === undefined)
       return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${lease.jobId} cannot be read.`);
-    return startAttempt({ kind, lease, payload, parts, onComputed }, { pool, artifacts, clock, offered: queue.parts });
+    const kept = parts === undefined ? keeper?.of(lease, input!) : undefined; // Its payload is readable.
+    const order = { kind, lease, payload, parts, kept, onComputed };
+    return startAttempt(order, { pool, artifacts, clock, offered: queue.parts });
   }
 
   async function settle(entry: Running): Promise<void> {
@@ -161,8 +166,9 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       const completion = await completionOf(attempt, artifacts);
       if (completion === undefined) return void (await end(entry, AWAY));
       const { result, message = 'Done.', effect } = completion;
-      if (!(await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) })))
-        await discard(attempt, artifacts);
+      const isEnded = await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) });
+      if (isEnded) await artifacts.remove(attempt.spent).catch(() => {}); // They go with the garbage.
+      else await discard(attempt, artifacts);
     } catch (thrown) {
       // Whether a failed commit is on disk is not known before the next start, which removes what nothing refers to.
       if (isUnavailable(thrown)) throw thrown;

@@ -16,10 +16,12 @@ import type {
   StoredMatrix,
   ValidateRiskModelInput,
   WhatIfQuestion,
+  CheckedPlugin,
   DatapointQuestion,
   EvaluatedDatapoint,
   LevelSketch,
   LevelSketchQuestion,
+  PluginQuestion,
 } from './tasks/indices.js';
 import type {
   PricesInput,
@@ -32,6 +34,8 @@ import type { ExportPart, ExportPartInput, RenderInput, RenderOutput } from './t
 import type {
   BacktestInput,
   BacktestOutput,
+  PublicationBundleInput,
+  PublicationBundleOutput,
   PlanSimulationInput,
   ReplayInput,
   RunLevels,
@@ -41,7 +45,7 @@ import type {
   SumSweepInput,
   SweepPartInput,
   SweepPartOutput,
-  WriteSweepPartInput,
+  SweepSum,
 } from './tasks/runs.js';
 import type {
   ContentChangeInput,
@@ -55,14 +59,13 @@ import type { RunViewInput } from './tasks/views.js';
 import type {
   BacktestOrder,
   EstimateRiskModelOrder,
-  OnMarket,
   OptimiseOrder,
   PlanSimulationOrder,
   RenderOrder,
   ReplayOrder,
   SweepPartOrder,
   ValidateRiskModelOrder,
-  WriteSweepPartOrder,
+  SumSweepOrder,
 } from './tasks/references.js';
 import type { TaskControl } from './thread-messages.js';
 
@@ -83,14 +86,8 @@ export interface Tasks {
   replay: { order: ReplayOrder; input: ReplayInput; output: WrittenView };
   /** Some variants of a sweep. */
   'sweep-part': { order: SweepPartOrder; input: SweepPartInput; output: SweepPartOutput };
-  /** The same for the node of the sweep. */
-  'write-sweep-part': {
-    order: WriteSweepPartOrder;
-    input: WriteSweepPartInput;
-    output: { readonly outcomes: ArtifactRef };
-  };
   /** All variants of a sweep ranked: a SweepView as JSON. */
-  'sum-sweep': { order: OnMarket<SumSweepInput>; input: SumSweepInput; output: WrittenView };
+  'sum-sweep': { order: SumSweepOrder; input: SumSweepInput; output: SweepSum };
   /** A view of stored runs as JSON. */
   'view-run': { input: RunViewInput; output: HashedBytes };
   /** The record of a stored run, a BacktestResultSummary, or its result, a BacktestRunResult, as JSON. */
@@ -101,8 +98,12 @@ export interface Tasks {
   'export-part': { input: ExportPartInput; output: ExportPart };
   /** Index levels of a stored run. */
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
+  /** The inputs of a published run, from which its closes were recomputed. */
+  'publication-bundle': { input: PublicationBundleInput; output: PublicationBundleOutput };
   /** The composition of an index on a day: a PreviewResponse as JSON. */
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
+  /** Reads a plug-in without calling it. */
+  'check-plugin': { input: PluginQuestion; output: CheckedPlugin };
   /** Values of an expression for a few securities, on the store's last day when none is given. */
   'evaluate-datapoint': { input: DatapointQuestion; output: EvaluatedDatapoint };
   /** The level of an index that is not stored, on a few of its sessions. */

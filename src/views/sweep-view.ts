@@ -1,18 +1,18 @@
 import type { SweepView } from '#contract/sweeps.js';
 import { formatDay } from '#domain/time/days.js';
 import type { RankingName } from '#domain/sweeps/rankings.js';
-import type { SweepTable } from '#domain/sweeps/sweep-table.js';
+import type { SweepRow, SweepTable } from '#domain/sweeps/sweep-table.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { mapTerms } from '#domain/sweeps/map-terms.js';
 import { foldsView } from './sweep-folds-view.js';
 import { verdictOf } from '#domain/sweeps/verdict.js';
-import type { Patch } from '#domain/sweeps/variants.js';
+import { patchAt, type Variation } from '#domain/sweeps/variants.js';
 
 export interface SweepViewInput {
   readonly sweepId: string;
   readonly indexId: string;
   readonly rankBy: RankingName;
-  /** By variant. */
-  readonly patches: readonly Patch[];
+  readonly variation: Variation;
   readonly table: SweepTable;
   readonly storeContentHash: string;
   readonly engineVersion: string;
@@ -22,7 +22,7 @@ export function sweepView({
   sweepId,
   indexId,
   rankBy,
-  patches,
+  variation,
   table,
   storeContentHash,
   engineVersion,
@@ -34,18 +34,7 @@ export function sweepView({
     variants: rows.length,
     refused: rows.filter(({ rank }) => rank === null).length,
     rank_by: rankBy,
-    rows: rows.map(({ rank, variant, run, error, deflatedSharpe }) => ({
-      rank,
-      variant,
-      patch: { ...patches[variant] },
-      metrics: run && { ...run.metrics },
-      total_costs: run && run.totalCosts,
-      start: run && formatDay(run.days[0]!),
-      end: run && formatDay(run.days.at(-1)!),
-      observations: run && run.days.length,
-      deflated_sharpe_ratio: deflatedSharpe,
-      error: error && { ...error, detail: error.detail && { ...error.detail } },
-    })),
+    rows: rows.slice(0, LIMITS.MAX_SWEEP_RESULT_ROWS).map((row) => sweepRow(row, variation)),
     selection: selection && {
       trials: selection.trials,
       sharpe_ratio: selection.best.sharpe,
@@ -66,14 +55,32 @@ export function sweepView({
     },
     folds: folds?.kind === 'chosen' ? foldsView(folds) : null,
     identical_variants: identical.map((group) => [...group]),
-    map: mapOf(patches, rankBy),
+    map: mapOf(variation, rankBy),
     verdict: verdictOf(table),
     store_content_hash: storeContentHash,
     engine_version: engineVersion,
   };
 }
 
-function mapOf(patches: readonly Patch[], rankBy: RankingName): NonNullable<SweepView['map']> {
-  const { parameters, ...terms } = mapTerms(patches, rankBy);
+export function sweepRow(
+  { rank, variant, run, error, deflatedSharpe }: SweepRow,
+  variation: Variation,
+): SweepView['rows'][number] {
+  return {
+    rank,
+    variant,
+    patch: { ...patchAt(variation, variant) },
+    metrics: run && { ...run.metrics },
+    total_costs: run && run.totalCosts,
+    start: run && formatDay(run.start),
+    end: run && formatDay(run.end),
+    observations: run && run.observations,
+    deflated_sharpe_ratio: deflatedSharpe,
+    error: error && { ...error, detail: error.detail && { ...error.detail } },
+  };
+}
+
+function mapOf(variation: Variation, rankBy: RankingName): NonNullable<SweepView['map']> {
+  const { parameters, ...terms } = mapTerms(variation, rankBy);
   return { ...terms, parameters: parameters.map(({ pointer, values }) => ({ pointer, values: [...values] })) };
 }

@@ -51,13 +51,23 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
   'sweep-part': {
     order: {
       market,
+      outputs: { outcomes: 'o' },
       patches: [{ '/request/start': { artifact: 'not a reference' } }],
       known: { knownOn: 9, earlier: [{ artifact: 'change', sha256: 'cd', knownOn: 8 }] },
     },
     located: { known: { knownOn: 9, earlier: [{ path: '/node/change', sha256: 'cd', knownOn: 8 }] } },
   },
-  'write-sweep-part': { order: { market, outputs: { outcomes: 'o' }, patches: [] }, located: {} },
-  'sum-sweep': { order: { market, outputs: { view: 'v' }, sweepId: 's' }, located: {} },
+  'sum-sweep': {
+    order: {
+      market,
+      outputs: { view: 'v', rows: 'r' },
+      sweepId: 's',
+      files: Array.from({ length: 40 }, (_, i) => ({ artifact: `part${i}`, sha256: 'ab', parts: [i] })),
+    },
+    located: {
+      files: Array.from({ length: 40 }, (_, i) => ({ path: `/node/part${i}`, sha256: 'ab', parts: [i] })),
+    },
+  },
   optimise: {
     order: {
       market,

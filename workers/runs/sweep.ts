@@ -2,19 +2,25 @@ import { serialize } from 'node:v8';
 import { createSparseRoom } from '#domain/books/sparse-room.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { acceptedIndex } from '#domain/checks/validate-index.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { sharedDecisions } from '#domain/rules/shared-decisions.js';
-import { runVariants } from '#domain/sweeps/run-variants.js';
+import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';
-import { applyPatch, type Patch, type SweepBase, type Variant } from '#domain/sweeps/variants.js';
+import { checkVariant } from '#domain/sweeps/variant-needs.js';
+import { applyPatch, variantCount, type Patch, type PatchedVariant, type Variant } from '#domain/sweeps/variants.js';
 import type { Task } from '#jobs/tasks.js';
+import type { SweepPartInput } from '#jobs/tasks/runs.js';
+import type { MarketData } from '#domain/market/market-data.js';
 import { createJsonWriter } from '#views/json-writer.js';
-import { sweepView } from '#views/sweep-view.js';
+import { sweepRow, sweepView } from '#views/sweep-view.js';
 import { onEngine } from '../input/numerics.js';
 import { openedKnown } from '../input/known-contents.js';
 import { openedMarket } from '../input/open-markets.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 import { openedModels } from '../input/opened-models.js';
+import { rowsInBlocks } from '../output/rows-in-blocks.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
+import { outcomesInFiles } from './outcome-files.js';
 
 /** Most bytes that a thread keeps for weights of the next variants: 500 names over ten years take 11 MB. */
 const ROOM_BYTES_MAX = 64 * 2 ** 20;
@@ -26,52 +32,65 @@ let room = createSparseRoom();
 const sharing = sharedDecisions();
 
 /** Runs some variants of a sweep. */
-export const sweepPart: Task<'sweep-part'> = ({ market: handle, base, documents, models, known, patches }, control) =>
-  onEngine((engine) => {
-    const variants = patches.map((patch) => variantOf(base, patch));
-    const market = openedMarket(handle);
+export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, control) => {
+  const outcomes = await onEngine((engine) => {
+    const market = openedMarket(input.market);
+    const variants = input.patches.map(variantsOn(input, market));
+    const accepted = variants.filter((variant): variant is Variant => !('kind' in variant));
     try {
-      const outcomes = runVariants({
+      const ran = runVariants({
         market,
         calendars: openedCalendars(),
-        variants,
-        documents,
-        models: openedModels(models),
-        ...openedKnown(market, known),
+        variants: accepted,
+        documents: input.documents,
+        models: openedModels(input.models),
+        ...openedKnown(market, input.known),
         createDecider: indexDeciders(engine, sharing),
         room,
         report: (fraction) => control.report(fraction, 'running variants'),
       });
-      return { outcomes };
+      let next = 0;
+      return variants.map((variant): VariantOutcome => ('kind' in variant ? variant : ran[next++]!));
     } finally {
       sharing.makeRoom();
       if (room.bytes() > ROOM_BYTES_MAX) room = createSparseRoom();
     }
   });
-
-/** The same for the node that the sweep runs on: the outcomes as an artifact. */
-export const writeSweepPart: Task<'write-sweep-part'> = async ({ outputs, ...input }, control) => {
-  const { outcomes } = await sweepPart(input, control);
   return writeOutputs(outputs, { outcomes: outputContent(serialize(outcomes)) });
 };
 
-/** A variant that was checked before the job was queued. */
-function variantOf(base: SweepBase, patch: Patch): Variant {
-  const check = (body: unknown) => ({ document: acceptedIndex(body), findings: [] });
-  const { variant, findings } = applyPatch(base, patch, { path: '', check });
-  if (variant === undefined)
-    throw new Error(
-      `a variant that passed its check does not apply: ${findings.map(({ message }) => message).join(' ')}`,
-    );
-  return variant;
+/** Each patch as a variant that is fit to be run, or as one that is refused. */
+function variantsOn(
+  { base, documents, models, areChecked }: Omit<SweepPartInput, 'outputs'>,
+  market: MarketData,
+): (patch: Patch) => Variant | Extract<VariantOutcome, { kind: 'refused' }> {
+  const ground = {
+    market,
+    calendars: openedCalendars(),
+    documents: { ...documents, [base.document.id]: base.document },
+    models: new Set(Object.keys(models ?? {})),
+  };
+  const accept = (body: unknown) => ({ document: acceptedIndex(body), findings: [] });
+  const check = (patch: Patch): PatchedVariant =>
+    areChecked ? applyPatch(base, patch, { path: '', check: accept }) : checkVariant(base, patch, ground);
+  return (patch) => {
+    const { variant, findings } = check(patch);
+    if (variant !== undefined) return variant;
+    if (areChecked)
+      throw new Error(
+        `a variant that passed its check does not apply: ${findings.map(({ message }) => message).join(' ')}`,
+      );
+    return { kind: 'refused', error: refuseWithFindings('variant', findings).toDetail() };
+  };
 }
 
-/** A SweepView of all variants as JSON. */
+/** A SweepView of all variants as JSON, and its rows in blocks. */
 export const sumSweep: Task<'sum-sweep'> = async (
-  { sweepId, indexId, rankBy, partitions, folds, patches, outcomes, market, engineVersion, outputs },
+  { sweepId, indexId, rankBy, partitions, folds, variation, files, market, engineVersion, outputs },
   control,
 ) => {
   const tick = (fraction: number) => control.report(fraction, 'weighing the choice');
+  const outcomes = outcomesInFiles(files, variation);
   const table = await onEngine((engine) => sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }));
   const json = createJsonWriter();
   json.value(
@@ -79,11 +98,16 @@ export const sumSweep: Task<'sum-sweep'> = async (
       sweepId,
       indexId,
       rankBy,
-      patches,
+      variation,
       table,
       storeContentHash: openedMarket(market).contentHash,
       engineVersion,
     }),
   );
-  return writeOutputs(outputs, { view: outputContent(json.bytes()) });
+  const rows = rowsInBlocks(variantCount(variation), (i) => sweepRow(table.rows[i]!, variation));
+  const { view, rows: artifact } = await writeOutputs(outputs, {
+    view: outputContent(json.bytes()),
+    rows: outputContent(rows.bytes),
+  });
+  return { view, rows: { artifact, ...rows.index } };
 };

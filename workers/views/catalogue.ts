@@ -73,7 +73,7 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
     },
     async file(asked, control) {
       const table = asked.table ?? (asked.fields.length > 0 ? 'fields' : 'groups');
-      return exposuresFile(await showExposures(asked, control), table, asked.format === 'arrow' ? 'arrow' : 'csv');
+      return exposuresFile(await showExposures(asked, control), table, formatOf(asked));
     },
   },
   limits: {

@@ -8,6 +8,7 @@ import { createMetrics, type Metrics } from '#http/metrics.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
 import { createJobSystem } from '#jobs/create-job-system.js';
+import { createPartsKeeper } from '#jobs/kept-parts.js';
 import { queuePolicy } from '../job-settings.js';
 import { CLOCK_REFUSED_MS, clockFault } from '#store/postgres/database-clock.js';
 import { nodeLimits } from '#jobs/node-limits.js';
@@ -282,7 +283,8 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
           }),
         });
   const isFit = (): boolean => shared === undefined || clockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
-  const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log, isFit });
+  const keeper = createPartsKeeper({ documents, version: buildVersion() });
+  const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log, isFit, keeper });
   return { pool, jobs };
 }
 

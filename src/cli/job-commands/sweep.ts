@@ -37,7 +37,7 @@ export const sweep: JobCommand<SweepView> = {
     rows: {
       type: 'number',
       value: 'N',
-      help: `Rows shown on a terminal. Default: ${ROWS_SHOWN}. A program gets all.`,
+      help: `Rows shown on a terminal. Default: ${ROWS_SHOWN}. A program gets up to 2,000; GET /analytics/sweeps/{sweep_id}/rows has all.`,
     },
   },
   examples: [

@@ -40,6 +40,8 @@ interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
    * the process serves. Null: each of its tasks may run wherever the artifacts and the market are.
    */
   readonly sharedMemory: M;
+  /** Runs in parts, whose outputs its input names until it ends. */
+  readonly inParts?: true;
 }
 
 const entry = <P, const M extends 'tasks' | 'served-market' | null>(given: JobKindEntry<P, M>) => given;
@@ -98,6 +100,7 @@ export const JOB_KIND_CATALOGUE = {
     payload: SweepPayload,
     key: ({ sweep_id }) => sweep_id,
     sharedMemory: null,
+    inParts: true,
   }),
   simulate: entry({
     lane: 'heavy',
@@ -130,6 +133,11 @@ export type JobPayload<K extends JobKindName> =
 
 // Object.keys forgets that the keys are those of the catalogue.
 export const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE) as [JobKindName, ...JobKindName[]];
+
+/** Kinds that run in parts. */
+export const KINDS_IN_PARTS: ReadonlySet<string> = new Set(
+  JOB_KINDS.filter((kind) => 'inParts' in JOB_KIND_CATALOGUE[kind]),
+);
 
 /** Kinds whose jobs go with a subject, by where they name it. */
 export function kindsForgottenWith(of: JobSubject['of'], named: JobSubject['named']): JobKindName[] {

@@ -2,9 +2,9 @@ import { periodsPerYear } from '../calendars/periods-per-year.js';
 import { backtestMetrics, type BacktestMetrics } from '../analytics/series.js';
 import { distributionOf, type Distribution } from '../simulation/summarise.js';
 import type { SweepFolds } from './fold-terms.js';
-import { preferenceOf, type FoldRanking } from './rankings.js';
-import { groupsOf, has, splitsOf, type Split } from './splits.js';
-import { emptyStretch, join, metricOf, stretchOf, type Stretch } from './stretch.js';
+import { preferenceOf } from './rankings.js';
+import { groupsOf, splitsOf, type Split } from './splits.js';
+import { createTrialFigures, type TrialFigures, type Trim } from './trial-figures.js';
 
 export interface FoldsInput {
   /** Returns, [N x T], on dates that all trials have. */
@@ -61,13 +61,6 @@ export interface FoldsTooShort {
   readonly needed: number;
 }
 
-interface Trim {
-  /** Sessions at the end of a sample, before a test. */
-  readonly before: number;
-  /** Sessions at its beginning, after a test. */
-  readonly after: number;
-}
-
 const PERCENTILES = [0.05, 0.25, 0.5, 0.75, 0.95];
 const PATH_METRICS = ['annualised_return', 'max_drawdown', 'sharpe_ratio', 'total_return', 'volatility'] as const;
 /** Returns that a sample keeps of each group: a deviation takes two. */
@@ -83,20 +76,72 @@ const KEPT_MIN = 2;
  */
 export function chooseByFolds({ returns, trials, days, folds, tick }: FoldsInput): ChoiceByFolds | FoldsTooShort {
   const all = returns.length / trials;
+  const rowOf = (trial: number): Float64Array => returns.subarray(trial * all, (trial + 1) * all);
+  const study = createFoldStudy({ trials, days, folds });
+  if (study.kind === 'short') return study;
+  for (let trial = 0; trial < trials; trial++) study.add(trial, rowOf(trial));
+  return study.end({ rowsOf: (wanted) => new Map(Array.from(wanted, (trial) => [trial, rowOf(trial)])), tick });
+}
+
+/** The study for trials whose returns come one after the other: figures by group are all that is kept of each. */
+export interface FoldStudy {
+  readonly kind: 'study';
+  /** @param returns [T] of a trial, each trial once */
+  add(trial: number, returns: Float64Array): void;
+  end(input: FoldsEnd): ChoiceByFolds;
+}
+
+export interface FoldsEnd {
+  /** Returns of some trials, [T], by trial: as many at most as there are splits. */
+  rowsOf(trials: ReadonlySet<number>): ReadonlyMap<number, Float64Array>;
+  readonly tick?: FoldsInput['tick'];
+}
+
+export function createFoldStudy({
+  trials,
+  days,
+  folds,
+}: Pick<FoldsInput, 'trials' | 'days' | 'folds'>): FoldStudy | FoldsTooShort {
+  const all = Math.max(0, days.length - 1);
   const length = Math.floor(all / folds.groups);
-  const periods = periodsPerYear(days);
   const left = trimOf(folds, all);
   const kept = left.before + left.after + KEPT_MIN;
   if (length < kept) return { kind: 'short', observations: all, needed: kept * folds.groups };
-  const { splits, paths } = splitsOf(folds);
   const from = all - length * folds.groups;
-  const rows = Array.from({ length: trials }, (_, n) => returns.subarray(n * all + from, (n + 1) * all));
-  const figures = rows.map((row) => figuresOf(row, { groups: folds.groups, length, left }));
+  const figures = createTrialFigures(trials, { groups: folds.groups, length, left });
+  return {
+    kind: 'study',
+    add: (trial, returns) => figures.add(trial, returns.subarray(from)),
+    end: (input) => endStudy({ figures, days, folds, length, from, left, trials }, input),
+  };
+}
+
+interface Study {
+  readonly figures: TrialFigures;
+  readonly days: Int32Array;
+  readonly folds: SweepFolds;
+  /** Returns of a group. */
+  readonly length: number;
+  /** Returns that are left out. */
+  readonly from: number;
+  readonly left: Trim;
+  readonly trials: number;
+}
+
+function endStudy(
+  { figures, days, folds, length, from, left, trials }: Study,
+  { rowsOf, tick }: FoldsEnd,
+): ChoiceByFolds {
+  const periods = periodsPerYear(days);
+  const { splits, paths } = splitsOf(folds);
+  const choose = chooserOf(figures, { folds, periods, trials });
   const choices = splits.map((split, i) => {
     tick?.(i / splits.length);
-    return choiceOf(figures, split, { folds, periods });
+    return choose(split);
   });
-  const pathMetrics = paths.map((ofGroup) => pathMetricsOf(ofGroup, { rows, choices, length, periods }));
+  const rows = rowsOf(new Set(choices.map(({ trial }) => trial)));
+  const rowOf = (trial: number): Float64Array => rows.get(trial)!.subarray(from); // Each that was chosen was asked for.
+  const pathMetrics = paths.map((ofGroup) => pathMetricsOf(ofGroup, { rowOf, choices, length, periods }));
   return {
     kind: 'chosen',
     folds,
@@ -125,83 +170,37 @@ function trimOf(folds: SweepFolds, observations: number): Trim {
   return { before: folds.purge, after: folds.purge + (folds.embargo ?? Math.ceil(EMBARGO_SHARE * observations)) };
 }
 
-/** Figures of a trial by group, each whole and without what lies beside a test. */
-interface TrialFigures {
-  readonly mean: number;
-  /** By group, then by `TRIMMED_HEAD` and `TRIMMED_TAIL`. */
-  readonly stretches: readonly (readonly Stretch[])[];
-}
-
-const TRIMMED_HEAD = 1;
-const TRIMMED_TAIL = 2;
-const TRIMS = [0, TRIMMED_HEAD, TRIMMED_TAIL, TRIMMED_HEAD | TRIMMED_TAIL] as const;
-
-function figuresOf(
-  row: Float64Array,
-  { groups, length, left }: { readonly groups: number; readonly length: number; readonly left: Trim },
-): TrialFigures {
-  let total = 0;
-  for (const value of row) total += value;
-  const mean = total / row.length;
-  const stretches = Array.from({ length: groups }, (_, group) =>
-    TRIMS.map((trims) =>
-      stretchOf(row, {
-        from: group * length + ((trims & TRIMMED_HEAD) === 0 ? 0 : left.after),
-        to: (group + 1) * length - ((trims & TRIMMED_TAIL) === 0 ? 0 : left.before),
-        mean,
-      }),
-    ),
-  );
-  return { mean, stretches };
-}
-
-function choiceOf(
-  figures: readonly TrialFigures[],
-  { train, test }: Split,
-  { folds, periods }: { readonly folds: SweepFolds; readonly periods: number },
-): FoldChoice {
+/** The trial that is best on the sample of a split, and how it does on the test. */
+function chooserOf(
+  figures: TrialFigures,
+  { folds, periods, trials }: { readonly folds: SweepFolds; readonly periods: number; readonly trials: number },
+): (split: Split) => FoldChoice {
   const { groups, select_by: metric } = folds;
-  const inSample = figures.map((trial) => metricOver(trial, { mask: train, test, metric, periods }));
-  const outOfSample = figures.map((trial) => metricOver(trial, { mask: test, test: 0, metric, periods }));
   const sign = preferenceOf(metric);
-  let trial = 0;
-  inSample.forEach((value, n) => {
-    if (sign * value > sign * inSample[trial]!) trial = n;
-  });
-  return {
-    train: groupsOf(train, groups),
-    test: groupsOf(test, groups),
-    trial,
-    inSample: inSample[trial]!,
-    outOfSample: outOfSample[trial]!,
-    rank: 1 + outOfSample.filter((value) => sign * value > sign * outOfSample[trial]!).length,
+  const [inSample, outOfSample] = [new Float64Array(trials), new Float64Array(trials)];
+  return ({ train, test }) => {
+    let trial = 0;
+    for (let n = 0; n < trials; n++) {
+      inSample[n] = figures.metric(n, { mask: train, test, metric, periods });
+      outOfSample[n] = figures.metric(n, { mask: test, test: 0, metric, periods });
+      if (sign * inSample[n]! > sign * inSample[trial]!) trial = n;
+    }
+    let better = 0;
+    for (const value of outOfSample) if (sign * value > sign * outOfSample[trial]!) better++;
+    return {
+      train: groupsOf(train, groups),
+      test: groupsOf(test, groups),
+      trial,
+      inSample: inSample[trial]!,
+      outOfSample: outOfSample[trial]!,
+      rank: 1 + better,
+    };
   };
 }
 
-interface Over {
-  /** Groups that are joined. */
-  readonly mask: number;
-  /** Groups beside which sessions are left out. */
-  readonly test: number;
-  readonly metric: FoldRanking;
-  /** Sessions of a year. */
-  readonly periods: number;
-}
-
-function metricOver({ mean, stretches }: TrialFigures, { mask, test, metric, periods }: Over): number {
-  const joined = emptyStretch();
-  stretches.forEach((trims, group) => {
-    if (!has(mask, group)) return;
-    const head = group > 0 && has(test, group - 1) ? TRIMMED_HEAD : 0;
-    const tail = group + 1 < stretches.length && has(test, group + 1) ? TRIMMED_TAIL : 0;
-    join(joined, trims[head | tail]!);
-  });
-  return metricOf(joined, { mean, metric, periods });
-}
-
 interface PathInput {
-  /** Returns by trial. */
-  readonly rows: readonly Float64Array[];
+  /** Returns that take part, by trial. */
+  rowOf(trial: number): Float64Array;
   readonly choices: readonly FoldChoice[];
   readonly length: number;
   /** Sessions of a year. */
@@ -209,11 +208,11 @@ interface PathInput {
 }
 
 /** Metrics of the returns that the choices of a path have out of sample, one group after the other. */
-function pathMetricsOf(splitOfGroup: readonly number[], { rows, choices, length, periods }: PathInput): PathMetrics {
+function pathMetricsOf(splitOfGroup: readonly number[], { rowOf, choices, length, periods }: PathInput): PathMetrics {
   const level = [1];
   splitOfGroup.forEach((split, group) => {
     if (split < 0) return;
-    const row = rows[choices[split]!.trial]!;
+    const row = rowOf(choices[split]!.trial);
     for (let t = group * length; t < (group + 1) * length; t++) level.push(level.at(-1)! * (1 + row[t]!));
   });
   const metrics = backtestMetrics(Float64Array.from(level), null, periods);

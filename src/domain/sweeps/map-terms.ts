@@ -1,5 +1,5 @@
 import { canonicalJson } from '../json/canonical-json.js';
-import type { Patch } from './variants.js';
+import type { Variation } from './variants.js';
 import type { RankingName } from './rankings.js';
 
 /** A parameter of a sweep with the values that its variants have. */
@@ -16,15 +16,17 @@ export interface MapTerms {
   readonly parameters: readonly SweptParameter[];
 }
 
-/** @param patches by variant */
-export function mapTerms(patches: readonly Patch[], rankBy: RankingName): MapTerms {
+export function mapTerms(variation: Variation, rankBy: RankingName): MapTerms {
   const values = new Map<string, Map<string, unknown>>();
-  for (const patch of patches)
-    for (const [pointer, value] of Object.entries(patch)) {
-      const known = values.get(pointer) ?? new Map<string, unknown>();
-      known.set(canonicalJson(value), known.get(canonicalJson(value)) ?? value);
-      values.set(pointer, known);
-    }
+  const add = (pointer: string, value: unknown): void => {
+    const known = values.get(pointer) ?? new Map<string, unknown>();
+    const text = canonicalJson(value);
+    known.set(text, known.get(text) ?? value);
+    values.set(pointer, known);
+  };
+  for (const patch of variation.patches ?? [])
+    for (const [pointer, value] of Object.entries(patch)) add(pointer, value);
+  for (const [pointer, all] of Object.entries(variation.grid ?? {})) for (const value of all) add(pointer, value);
   const parameters = Array.from(values, ([pointer, own]) => ({ pointer, values: [...own.values()] }));
   const sentence = `Where a map leaves parameters out, a cell shows the variant that ranks first by ${rankBy.replaceAll('_', ' ')} over their values; fixing them shows one slice.`;
   return { aggregation: 'first_by_rank', sentence, parameters };

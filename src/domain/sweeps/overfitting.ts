@@ -44,13 +44,53 @@ export function overfitting({
   variants,
   observations,
   partitions,
-  engine = referenceEngine,
+  engine,
 }: OverfittingInput): Overfitting | undefined {
+  const estimate = createOverfitting({ variants, observations, partitions });
+  if (estimate === undefined) return undefined;
+  for (let n = 0; n < variants; n++) estimate.add(n, returns.subarray(n * observations, (n + 1) * observations));
+  return estimate.end(engine);
+}
+
+/** The estimate for variants whose returns come one after the other: sums by block are all that is kept of each. */
+export interface OverfittingEstimate {
+  /** @param returns [T] of a variant, each variant once */
+  add(variant: number, returns: Float64Array): void;
+  /** @param engine of the choices; plain loops by default */
+  end(engine?: Engine): Overfitting;
+}
+
+/** Undefined with fewer than two variants or two returns a block. */
+export function createOverfitting({
+  variants,
+  observations,
+  partitions,
+}: Omit<OverfittingInput, 'returns' | 'engine'>): OverfittingEstimate | undefined {
   const block = Math.floor(observations / partitions);
   if (variants < 2 || block < 2) return undefined;
+  const half = (block * partitions) / 2;
+  const sums = {
+    first: new Float64Array(variants * partitions),
+    second: new Float64Array(variants * partitions),
+    means: new Float64Array(variants),
+    half,
+    varianceMin: VARIANCE_MIN,
+  };
+  return {
+    add: (variant, returns) =>
+      addBlocks(sums, { variant, returns: returns.subarray(returns.length - block * partitions), partitions, block }),
+    end: (engine = referenceEngine) => overfittingOf(sums, { partitions, observations: block * partitions, engine }),
+  };
+}
+
+function overfittingOf(
+  sums: BlockSums,
+  { partitions, observations, engine }: { partitions: number; observations: number; engine: Engine },
+): Overfitting {
+  const variants = sums.means.length;
   const combinations = halvesOf(partitions);
   const figures = new Float64Array(FIGURES_OF_CHOICE * combinations);
-  engine.halvingChoices(blockSums({ returns, variants, observations, partitions, block }), figures);
+  engine.halvingChoices(sums, figures);
   const logits = new Float64Array(combinations);
   let low = 0;
   let losses = 0;
@@ -67,39 +107,35 @@ export function overfitting({
     medianLogit: median(logits),
     combinations,
     partitions,
-    observations: block * partitions,
+    observations,
   };
 }
 
-/** Sums by variant and block of returns less the variant's mean over all blocks. */
-function blockSums({
-  returns,
-  variants,
-  observations,
-  partitions,
-  block,
-}: Omit<OverfittingInput, 'engine'> & { readonly block: number }): BlockSums {
-  const first = new Float64Array(variants * partitions);
-  const second = new Float64Array(variants * partitions);
-  const means = new Float64Array(variants);
-  const from = observations - block * partitions;
-  for (let n = 0; n < variants; n++) {
-    const row = returns.subarray(n * observations + from, (n + 1) * observations);
-    let total = 0;
-    for (const value of row) total += value;
-    const mean = total / row.length;
-    means[n] = mean;
-    for (let s = 0; s < partitions; s++) {
-      let sum = 0;
-      let squares = 0;
-      for (let t = s * block; t < (s + 1) * block; t++) {
-        const d = row[t]! - mean;
-        sum += d;
-        squares += d * d;
-      }
-      first[s * variants + n] = sum;
-      second[s * variants + n] = squares;
+interface BlockRow {
+  readonly variant: number;
+  /** Of all blocks. */
+  readonly returns: Float64Array;
+  readonly partitions: number;
+  /** Returns of a block. */
+  readonly block: number;
+}
+
+/** Sums by block of the returns of a variant less their mean over all blocks. */
+function addBlocks({ first, second, means }: BlockSums, { variant, returns, partitions, block }: BlockRow): void {
+  const variants = means.length;
+  let total = 0;
+  for (const value of returns) total += value;
+  const mean = total / returns.length;
+  means[variant] = mean;
+  for (let s = 0; s < partitions; s++) {
+    let sum = 0;
+    let squares = 0;
+    for (let t = s * block; t < (s + 1) * block; t++) {
+      const d = returns[t]! - mean;
+      sum += d;
+      squares += d * d;
     }
+    first[s * variants + variant] = sum;
+    second[s * variants + variant] = squares;
   }
-  return { first, second, means, half: (block * partitions) / 2, varianceMin: VARIANCE_MIN };
 }

@@ -1,6 +1,6 @@
 import type { Finding } from '../refusals/findings.js';
 import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
-import type { Patch } from './variants.js';
+import { patchAt, variantCount, type Patch, type Variation } from './variants.js';
 
 /** Different findings that are listed; the others are counted. */
 const FINDINGS_MAX = 100;
@@ -25,8 +25,8 @@ interface Shared {
   readonly variants: number[];
 }
 
-/** @param member of the request that the variants come from: `grid` or `patches` */
-export function refusedVariants(member: 'grid' | 'patches', patches: readonly Patch[]): RefusedVariants {
+export function refusedVariants(variation: Variation): RefusedVariants {
+  const member = variation.patches === null ? 'grid' : 'patches';
   const shared = new Map<string, Shared>();
   const refused = new Set<number>();
   let unlisted = 0;
@@ -43,18 +43,18 @@ export function refusedVariants(member: 'grid' | 'patches', patches: readonly Pa
     },
     assertNone() {
       if (refused.size === 0) return;
-      const findings = [...shared.values()].map((one) => asSent(one, member, patches));
+      const findings = [...shared.values()].map((one) => asSent(one, member, variation));
       const all = unlisted === 0 ? findings : [...findings, moreOf(member, unlisted)];
       const { code, message, detail } = refuseWithFindings('sweep', all);
       const variants = [...refused];
-      const said = `${message.slice(0, -1)}: ${listed(variants)} of ${patches.length} ${variants.length === 1 ? 'is' : 'are'} refused.`;
+      const said = `${message.slice(0, -1)}: ${listed(variants)} of ${variantCount(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
       throw new Refusal(code, said, { ...detail, variants });
     },
   };
 }
 
 /** A finding as the client reads it: with the name of its first variant, and the places of all. */
-function asSent({ finding, variants }: Shared, member: string, patches: readonly Patch[]): Finding {
+function asSent({ finding, variants }: Shared, member: string, variation: Variation): Finding {
   const [first] = variants as [number, ...number[]]; // It was met once at least.
   const others = variants.length - 1;
   const also = others === 0 ? '' : ` and ${others} more`;
@@ -62,7 +62,7 @@ function asSent({ finding, variants }: Shared, member: string, patches: readonly
   return {
     ...finding,
     path: `${member}[${first}]${finding.path}`,
-    message: `Variant ${first} (${variantName(patches[first]!)})${also}: ${finding.message}`,
+    message: `Variant ${first} (${variantName(patchAt(variation, first))})${also}: ${finding.message}`,
     ...(others === 0 ? {} : { count: variants.length, places }),
   };
 }

@@ -46,7 +46,7 @@ export const SweepRequest = z
     patches: z
       .array(Patch)
       .min(1)
-      .max(LIMITS.MAX_SWEEP_VARIANTS)
+      .max(LIMITS.MAX_SWEEP_PATCHES)
       .nullable()
       .default(null)
       .meta({ description: 'Or the variants one by one, each as values by JSON pointer.' }),

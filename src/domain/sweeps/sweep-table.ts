@@ -1,13 +1,26 @@
 import type { Engine } from '#kernels/engines/engine.js';
+import type { BacktestMetrics } from '../analytics/series.js';
 import { covariance } from '../analytics/series.js';
 import { isEqual } from '../numbers/number-types.js';
 import type { ErrorDetail } from '../refusals/refusal.js';
 import { expectedMaximumSharpe, probabilisticSharpe, sharpeSample, type SharpeSample } from './deflated-sharpe.js';
-import { overfitting, type Overfitting } from './overfitting.js';
-import { chooseByFolds, type ChoiceByFolds, type FoldsTooShort } from './choose-by-folds.js';
+import { createOverfitting, type Overfitting } from './overfitting.js';
+import { createFoldStudy, type ChoiceByFolds, type FoldsTooShort } from './choose-by-folds.js';
 import type { SweepFolds } from './fold-terms.js';
-import type { VariantOutcome, VariantRun } from './run-variants.js';
+import type { OutcomeSource } from './outcome-source.js';
+import type { VariantRun } from './run-variants.js';
 import { preferenceOf, type RankingName } from './rankings.js';
+
+/** A run of a variant without its levels. */
+export interface RunSummary {
+  readonly metrics: BacktestMetrics;
+  readonly totalCosts: number;
+  /** First and last day. */
+  readonly start: number;
+  readonly end: number;
+  /** Dates. */
+  readonly observations: number;
+}
 
 /** A variant in the table. */
 export interface SweepRow {
@@ -15,7 +28,7 @@ export interface SweepRow {
   readonly rank: number | null;
   /** Position among the variants. */
   readonly variant: number;
-  readonly run: VariantRun | null;
+  readonly run: RunSummary | null;
   readonly error: ErrorDetail | null;
   /** Probability that the true Sharpe ratio is above what the best of all trials would show if all true ones were 0. */
   readonly deflatedSharpe: number | null;
@@ -46,28 +59,33 @@ export interface SweepTable {
 }
 
 export interface SweepTableInput {
-  readonly outcomes: readonly VariantOutcome[];
+  readonly outcomes: OutcomeSource;
   readonly rankBy: RankingName;
   readonly partitions: number;
   readonly folds: SweepFolds | null;
   /** Engine of the choices; plain loops unless given. */
   readonly engine?: Engine | undefined;
-  readonly tick?: (fraction: number) => void;
+  readonly tick?: ((fraction: number) => void) | undefined;
 }
 
-/** Ranks variants and says what the choice is worth. @cost that of `overfitting` and `chooseByFolds` */
+/** Shares of the work: outcomes are visited for the ranking, and again for the worth of the choice. */
+const RANKED = 0.3;
+const WEIGHED = 0.7;
+
+/**
+ * Ranks variants and estimates the worth of the choice.
+ * @cost two visits of the outcomes, a third of some with folds; that of `overfitting` and `chooseByFolds`; memory for
+ *   some hundred bytes a variant, with folds as many more as `trialFigureBytes` has
+ */
 export function sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }: SweepTableInput): SweepTable {
-  const groups = groupsOf(outcomes);
-  const ran = outcomes.flatMap((outcome, variant) =>
-    outcome.kind === 'run' ? [{ variant, run: outcome, sample: sharpeSample(returnsOn(outcome, outcome.days)) }] : [],
-  );
-  const firsts = new Set(groups.map(([first]) => first));
-  const trials = ran.filter(({ variant }) => firsts.has(variant));
+  const { ran, refused, identical, days } = summarise(outcomes, tick);
+  const duplicates = new Set(identical.flatMap(([, ...others]) => others));
+  const trials = ran.filter(({ variant }) => !duplicates.has(variant));
   const sharpes = Float64Array.from(trials, ({ sample }) => sample.sharpe);
   const variance = covariance(sharpes, sharpes);
   const threshold = expectedMaximumSharpe({ trials: trials.length, variance });
   const sign = preferenceOf(rankBy);
-  const valueOf = ({ metrics }: VariantRun): number => sign * (metrics[rankBy] ?? 0);
+  const valueOf = ({ metrics }: RunSummary): number => sign * (metrics[rankBy] ?? 0);
   const ranked = ran.toSorted((a, b) => valueOf(b.run) - valueOf(a.run) || a.variant - b.variant);
   const rows: SweepRow[] = ranked.map(({ variant, run, sample }, i) => ({
     rank: i + 1,
@@ -76,10 +94,7 @@ export function sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }
     error: null,
     deflatedSharpe: probabilisticSharpe(sample, threshold),
   }));
-  outcomes.forEach((outcome, variant) => {
-    if (outcome.kind === 'refused')
-      rows.push({ rank: null, variant, run: null, error: outcome.error, deflatedSharpe: null });
-  });
+  for (const { variant, error } of refused) rows.push({ rank: null, variant, run: null, error, deflatedSharpe: null });
   const first = ranked[0];
   return {
     rows,
@@ -93,70 +108,106 @@ export function sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }
             best: first.sample,
             deflatedSharpe: rows[0]!.deflatedSharpe,
           },
-    ...outOfSample(trials, { partitions, folds, engine, tick }),
-    identical: groups.filter((group) => group.length > 1),
+    ...outOfSample(
+      { outcomes, trials: trials.map(({ variant }) => variant), days },
+      { partitions, folds, engine, tick },
+    ),
+    identical,
   };
 }
 
-/** Variants that ran by their levels, each group and the groups in the order of the variants. */
-function groupsOf(outcomes: readonly VariantOutcome[]): number[][] {
-  const groups: { readonly like: VariantRun; readonly members: number[] }[] = [];
-  const byEnd = new Map<number, typeof groups>();
-  outcomes.forEach((outcome, variant) => {
-    if (outcome.kind === 'refused') return;
-    const end = outcome.level.at(-1)!;
-    const alike = byEnd.get(end) ?? [];
-    const known = alike.find(({ like }) => isEqual(like.days, outcome.days) && isEqual(like.level, outcome.level));
-    if (known) {
-      known.members.push(variant);
-      return;
-    }
-    const group = { like: outcome, members: [variant] };
-    groups.push(group);
-    byEnd.set(end, [...alike, group]);
-  });
-  return groups.map(({ members }) => members);
+interface Ran {
+  readonly variant: number;
+  readonly run: RunSummary;
+  readonly sample: SharpeSample;
 }
 
-interface OutOfSampleInput {
-  readonly partitions: number;
-  readonly folds: SweepFolds | null;
-  readonly engine: SweepTableInput['engine'];
-  readonly tick: SweepTableInput['tick'];
+/** Everything about the outcomes that needs no other outcome, by variant ascending. */
+function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
+  const ran: Ran[] = [];
+  const refused: { readonly variant: number; readonly error: ErrorDetail }[] = [];
+  const keys: string[] = [];
+  let days: Int32Array | undefined;
+  let visited = 0;
+  outcomes.visit((variant, outcome) => {
+    tick?.((RANKED * visited++) / outcomes.count);
+    if (outcome.kind === 'refused') return void refused.push({ variant, error: outcome.error });
+    const { metrics, totalCosts } = outcome;
+    const run = {
+      metrics,
+      totalCosts,
+      start: outcome.days[0]!,
+      end: outcome.days.at(-1)!,
+      observations: outcome.days.length,
+    };
+    ran.push({ variant, run, sample: sharpeSample(returnsOn(outcome, outcome.days)) });
+    keys[variant] = outcomes.keyOf(outcome);
+    days = days === undefined ? outcome.days : sharedDays(days, outcome.days);
+  });
+  ran.sort((a, b) => a.variant - b.variant);
+  refused.sort((a, b) => a.variant - b.variant);
+  return { ran, refused, identical: identicalOf(ran, keys), days: days ?? new Int32Array(0) };
+}
+
+/** Variants of equal keys, each group and the groups in the order of the variants. */
+function identicalOf(ran: readonly Ran[], keys: readonly string[]): number[][] {
+  const groups = new Map<string, number[]>();
+  for (const { variant } of ran) {
+    const group = groups.get(keys[variant]!);
+    if (group === undefined) groups.set(keys[variant]!, [variant]);
+    else group.push(variant);
+  }
+  return [...groups.values()].filter((group) => group.length > 1);
+}
+
+interface Trials {
+  readonly outcomes: OutcomeSource;
+  /** Variants that count, ascending. */
+  readonly trials: readonly number[];
+  /** Days that every run has, ascending. */
+  readonly days: Int32Array;
 }
 
 /** Overfitting, and the choice by folds, on the dates that all trials have. */
 function outOfSample(
-  trials: readonly { readonly variant: number; readonly run: VariantRun }[],
-  { partitions, folds, engine, tick }: OutOfSampleInput,
+  { outcomes, trials, days }: Trials,
+  { partitions, folds, engine, tick }: Pick<SweepTableInput, 'partitions' | 'folds' | 'engine' | 'tick'>,
 ): Pick<SweepTable, 'overfitting' | 'folds'> {
-  const days = sharedDays(trials.map(({ run }) => run));
   const observations = Math.max(0, days.length - 1);
-  const returns = new Float64Array(trials.length * observations);
-  trials.forEach(({ run }, n) => returns.set(returnsOn(run, days), n * observations));
-  tick?.(0);
-  const shape = { returns, variants: trials.length, observations };
-  const found = overfitting({ ...shape, partitions, ...(engine === undefined ? {} : { engine }) });
-  const chosen =
-    folds === null || trials.length === 0 ? null : chooseByFolds({ returns, trials: trials.length, days, folds, tick });
-  return {
-    overfitting: found ?? null,
-    folds:
-      chosen?.kind === 'chosen'
-        ? { ...chosen, choices: chosen.choices.map((one) => ({ ...one, trial: trials[one.trial]!.variant })) }
-        : chosen,
-  };
+  const estimate = createOverfitting({ variants: trials.length, observations, partitions });
+  const study = folds === null || trials.length === 0 ? null : createFoldStudy({ trials: trials.length, days, folds });
+  const trialOf = new Map(trials.map((variant, trial) => [variant, trial]));
+  let visited = 0;
+  const visit = (call: (trial: number, returns: Float64Array) => void, wanted: ReadonlySet<number>): void =>
+    outcomes.visit((variant, outcome) => {
+      if (outcome.kind === 'run') call(trialOf.get(variant)!, returnsOn(outcome, days)); // Every wanted one is a trial.
+    }, wanted);
+  if (estimate !== undefined || study?.kind === 'study')
+    visit((trial, returns) => {
+      tick?.(RANKED + ((WEIGHED - RANKED) * visited++) / trials.length);
+      estimate?.add(trial, returns);
+      if (study?.kind === 'study') study.add(trial, returns);
+    }, new Set(trials));
+  tick?.(WEIGHED);
+  const found = estimate?.end(engine) ?? null;
+  if (study?.kind !== 'study') return { overfitting: found, folds: study };
+  const chosen = study.end({
+    rowsOf(wanted) {
+      const rows = new Map<number, Float64Array>();
+      visit((trial, returns) => rows.set(trial, returns), new Set(Array.from(wanted, (trial) => trials[trial]!)));
+      return rows;
+    },
+    tick: (fraction) => tick?.(WEIGHED + (1 - WEIGHED) * fraction),
+  });
+  const choices = chosen.choices.map((one) => ({ ...one, trial: trials[one.trial]! }));
+  return { overfitting: found, folds: { ...chosen, choices } };
 }
 
-/** Days that every run has, ascending. */
-function sharedDays(runs: readonly VariantRun[]): Int32Array {
-  const [first, ...others] = runs;
-  if (first === undefined) return new Int32Array(0);
-  return others.reduce((days, run) => {
-    if (isEqual(days, run.days)) return days;
-    const known = new Set(run.days);
-    return days.every((day) => known.has(day)) ? days : days.filter((day) => known.has(day));
-  }, first.days);
+/** Days that two runs have, ascending. */
+function sharedDays(days: Int32Array, others: Int32Array): Int32Array {
+  if (isEqual(days, others)) return days;
+  const known = new Set(others);
+  return days.every((day) => known.has(day)) ? days : days.filter((day) => known.has(day));
 }
 
 /** Returns between days of a run. */

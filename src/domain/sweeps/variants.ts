@@ -17,35 +17,59 @@ export interface Variant {
   readonly strategy: StrategyTerms | null;
 }
 
-/** The patches of a sweep in order: as listed, or every combination of a grid, its last pointer varying fastest. */
-export function patchesOf({ grid, patches }: Pick<SweepRequest, 'grid' | 'patches'>): readonly Patch[] {
-  if (patches !== null) return patches;
-  return Object.entries(grid ?? {}).reduce<Patch[]>(
-    (all, [pointer, values]) => all.flatMap((patch) => values.map((value) => ({ ...patch, [pointer]: value }))),
-    [{}],
-  );
+/** Variants of a sweep: all combinations of a grid, or patches one by one. */
+export interface Variation {
+  readonly grid: Readonly<Record<string, readonly unknown[]>> | null;
+  readonly patches: readonly Patch[] | null;
+}
+
+/** The patch of a variant: as listed, or a combination of a grid, its last pointer varying fastest. */
+export function patchAt({ grid, patches }: Variation, variant: number): Patch {
+  if (patches !== null) return patches[variant]!;
+  let rest = variant;
+  const members = Object.entries(grid ?? {}).reverse();
+  const chosen = members.map(([pointer, values]) => {
+    const value = values[rest % values.length];
+    rest = Math.floor(rest / values.length);
+    return [pointer, value] as const;
+  });
+  return Object.fromEntries(chosen.reverse());
+}
+
+/** The patches of a sweep in order. */
+export function patchesOf(variation: Variation): readonly Patch[] {
+  return variation.patches ?? Array.from({ length: variantCount(variation) }, (_, i) => patchAt(variation, i));
 }
 
 /** How many variants a sweep has, without making them. */
-export function variantCount({ grid, patches }: Pick<SweepRequest, 'grid' | 'patches'>): number {
+export function variantCount({ grid, patches }: Variation): number {
   return patches === null
     ? Object.values(grid ?? {}).reduce((count, values) => count * values.length, 1)
     : patches.length;
 }
 
 /** What a sweep asks for too much of. */
-export function sizeFindings(request: Pick<SweepRequest, 'grid' | 'patches'>): Finding[] {
-  const count = variantCount(request);
-  if (count <= LIMITS.MAX_SWEEP_VARIANTS) return [];
-  return [
-    {
-      severity: 'error',
-      code: 'OUT_OF_RANGE',
-      path: request.patches === null ? 'grid' : 'patches',
-      message: `The sweep has ${count} variants; at most ${LIMITS.MAX_SWEEP_VARIANTS} are run.`,
-    },
-  ];
+export function sizeFindings(variation: Variation): Finding[] {
+  const count = variantCount(variation);
+  const max = LIMITS.MAX_SWEEP_VARIANTS;
+  return count <= max ? [] : [tooLarge(variation, `The sweep has ${count} variants; at most ${max} are run.`)];
 }
+
+/** Findings about its levels, which are on disk until it ends. @param sessions of a variant, as many at most */
+export function levelFindings(variation: Variation, sessions: number): Finding[] {
+  const count = variantCount(variation);
+  const max = LIMITS.MAX_SWEEP_LEVELS;
+  if (count * sessions <= max) return [];
+  const message = `The sweep has ${count} variants of ${sessions} sessions, ${count * sessions} levels; at most ${max} are kept: set a later request.start.`;
+  return [tooLarge(variation, message)];
+}
+
+const tooLarge = ({ patches }: Variation, message: string): Finding => ({
+  severity: 'error',
+  code: 'OUT_OF_RANGE',
+  path: patches === null ? 'grid' : 'patches',
+  message,
+});
 
 export interface SweepBase {
   readonly document: IndexDocument;

@@ -13,9 +13,7 @@ export function verdictOf({ selection, overfitting, folds, identical }: SweepTab
   if (selection === null) return [];
   const { trials, deflatedSharpe } = selection;
   return [
-    ...(identical.length === 0
-      ? []
-      : [`Variants of equal levels count as one trial: ${identical.map((group) => group.join(' = ')).join(', ')}.`]),
+    ...(identical.length === 0 ? [] : [`Variants of equal levels count as one trial: ${groupWords(identical)}.`]),
     ...(deflatedSharpe === null ? [] : [skillSentence(deflatedSharpe, trials, overfitting?.probability ?? null)]),
     ...(overfitting === null
       ? []
@@ -24,6 +22,19 @@ export function verdictOf({ selection, overfitting, folds, identical }: SweepTab
         ]),
     ...(folds === null ? [] : [foldsSentence(folds)]),
   ];
+}
+
+/** Groups of variants that a sentence lists, and variants of each. */
+const GROUPS_MAX = 100;
+const MEMBERS_MAX = 20;
+
+function groupWords(identical: SweepTable['identical']): string {
+  const words = identical.slice(0, GROUPS_MAX).map((group) => {
+    const more = group.length - MEMBERS_MAX;
+    return group.slice(0, MEMBERS_MAX).join(' = ') + (more > 0 ? ` and ${more} more` : '');
+  });
+  const more = identical.length - GROUPS_MAX;
+  return words.join(', ') + (more > 0 ? `, and ${more} more groups` : '');
 }
 
 function skillSentence(deflatedSharpe: number, trials: number, overfit: number | null): string {

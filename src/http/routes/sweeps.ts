@@ -4,6 +4,7 @@ import type { Handlers } from '../handler.js';
 
 export function sweepHandlers(sweeps: Sweeps): Handlers<typeof sweepRoutes> {
   return {
+    getSweepRows: async ({ params, query }) => ({ bytes: await sweeps.rows(params.sweep_id, query.block) }),
     async startSweep({ body, origin }) {
       const status = await sweeps.start(body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };

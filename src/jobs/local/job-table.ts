@@ -7,6 +7,7 @@ import type { TaskProgress } from '../compute-pool.js';
 import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
 import type { JobClass } from '../job-class.js';
 import { identityOf } from '../job-identity.js';
+import type { StoredInput } from '../kept-parts.js';
 import { renewedRecord } from '../renewal.js';
 import { lifeLimits } from '../life-limits.js';
 import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
@@ -74,8 +75,8 @@ export interface JobTable {
   /** Whether the next state of a job is on its way to disk. */
   isSettling(job: LiveJob): boolean;
   live(jobId: string): LiveJob | undefined;
-  /** The payload of a live job; undefined when it cannot be read. */
-  payload(jobId: string): Promise<{ readonly payload: unknown } | undefined>;
+  /** Input of a live job; undefined when it cannot be read. */
+  input(jobId: string): Promise<StoredInput | undefined>;
   find(jobId: string): Promise<FoundJob | undefined>;
   /** Reads that need only memory and documents. */
   readonly reader: Pick<JobQueue, 'find' | 'list' | 'ids' | 'liveIds' | 'counts' | 'watch' | 'watchAll'> & {
@@ -146,17 +147,17 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     const life = newLife(message);
     const url = job.origin?.callback ?? null;
     const callbacks = url === null ? [] : [newCallback(url)];
-    return write({ ...identity, ...life, request, callbacks }, payload);
+    return write({ ...identity, ...life, request, callbacks }, { payload });
   }
 
-  async function write(record: JobRecord, payload: unknown): Promise<LiveJob> {
+  async function write(record: JobRecord, input: StoredInput): Promise<LiveJob> {
     const { identity, life } = splitRecord(record);
     const jobId = identity.job_id;
     const surplus = history.surplus(endedMax, FORGOTTEN_AT_ONCE_MAX);
     await store.transaction(async (tx) => {
       for (const ended of surplus) if (await isEndedIn(tx, ended)) await deleteJob(tx, ended.id);
       await tx.put('job', jobId, record);
-      await tx.put('job-input', jobId, { payload });
+      await tx.put('job-input', jobId, input);
     });
     for (const ended of surplus) history.forget(ended);
     const entry = adopt(identity, life);
@@ -304,18 +305,16 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     load,
     add,
     failed: async (jobId) => (live.has(jobId) ? undefined : failedJob(store, jobId)),
-    renew: ({ record, payload }) => write(renewedRecord(record, submitted()), payload),
+    renew: ({ record, input }) => write(renewedRecord(record, submitted()), input),
     transition,
     addCallback,
     beat: (job) => apply(job as Entry, { type: 'beat', attempt: job.life.attempt, at: timestamp() }),
     isSettling: (job) => (job as Entry).isSettling,
     live: (jobId) => live.get(jobId),
-    async payload(jobId) {
+    async input(jobId) {
       const stored = await store.get('job-input', jobId);
       // Written by `add` and sealed by the store.
-      return stored === undefined || 'unreadable' in stored
-        ? undefined
-        : (stored.body as { readonly payload: unknown });
+      return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as StoredInput);
     },
     find,
     reader: reader(),

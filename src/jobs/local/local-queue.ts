@@ -105,7 +105,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     const started = await start(job);
     const lease = leases.of(job);
     if (typeof started === 'string' || lease === undefined) return undefined;
-    return { lease, job: job.identity, input: await table.payload(lease.jobId) };
+    return { lease, job: job.identity, input: await table.input(lease.jobId) };
   }
 
   /**

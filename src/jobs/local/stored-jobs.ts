@@ -1,6 +1,7 @@
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { putDeliveries } from '../callbacks.js';
 import { readJobRecord, toStatus, type JobIdentity, type JobRecord, type Submitted } from '../job-record.js';
+import type { StoredInput } from '../kept-parts.js';
 import { isTerminal, type Life } from '../life-cycle.js';
 import type { Ending } from '../queue.js';
 import { inputIn } from '../renewal.js';
@@ -11,7 +12,7 @@ export type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
 /** A job that may be queued anew. */
 export interface FailedJob {
   readonly record: JobRecord;
-  readonly payload: unknown;
+  readonly input: StoredInput;
 }
 
 /** Whether the ended job of this submission is still the stored one: its id may have been submitted again meanwhile. */
@@ -59,5 +60,5 @@ export async function failedJob(store: Pick<DocumentStore, 'get'>, jobId: string
   const stored = await store.get('job', jobId);
   const record = stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);
   if (record?.status !== 'failed') return undefined;
-  return { record, payload: inputIn(await store.get('job-input', jobId), jobId).payload };
+  return { record, input: inputIn(await store.get('job-input', jobId), jobId) };
 }

@@ -1,7 +1,7 @@
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { Database } from '#store/postgres/database.js';
 import type { AttemptKey } from '../attempt-key.js';
-import type { FoundPart, WrittenParts } from '../offered-parts.js';
+import type { WrittenParts } from '../offered-parts.js';
 import type { ClaimOrder, WaitingJob } from '../queue.js';
 import { isLiveNode } from './node-rows.js';
 import { takeableParts, type PartNode } from './takeable-parts.js';
@@ -20,9 +20,10 @@ export interface PartOrder extends Pick<ClaimOrder, 'lane' | 'freeBytes'> {
 
 /** Statements on offered parts. */
 export interface PartRows {
-  offer(key: AttemptKey, count: number): Promise<void>;
+  offer(key: AttemptKey, parts: readonly number[]): Promise<void>;
   take(key: AttemptKey): Promise<number | undefined>;
-  find(key: AttemptKey, parts: readonly number[]): Promise<readonly FoundPart[]>;
+  collect(key: AttemptKey): Promise<readonly WrittenParts[]>;
+  remaining(key: AttemptKey): Promise<readonly number[]>;
   /** Forgets the parts of a job, of any attempt. */
   withdraw(jobId: string): Promise<void>;
   /** Takes parts of one job that runs on another node. */
@@ -50,12 +51,12 @@ export function createPartRows(database: Database, schema: string, { node, versi
   const isRunning = `EXISTS (SELECT FROM ${schema}.jobs WHERE ${SAME} AND status = 'running')`;
 
   return {
-    async offer(key, count) {
+    async offer(key, parts) {
       await database.query(
         `WITH gone AS (DELETE FROM ${table} WHERE job_id = $1 AND (sequence, attempt) <> ($2, $3))
           INSERT INTO ${table} (job_id, sequence, attempt, part, version)
-            SELECT $1, $2, $3, part, $5 FROM generate_series(0, $4::int - 1) AS part`,
-        [...keyOf(key), count, version()],
+            SELECT $1, $2, $3, part, $5 FROM unnest($4::int[]) AS part`,
+        [...keyOf(key), parts, version()],
       );
     },
     async take(key) {
@@ -69,13 +70,20 @@ export function createPartRows(database: Database, schema: string, { node, versi
       );
       return row?.part;
     },
-    async find(key, parts) {
-      const rows = await database.query<{ readonly part: number; readonly output: string | null }>(
-        `SELECT part, output FROM ${table} WHERE ${SAME} AND part = ANY($4)`,
-        [...keyOf(key), parts],
+    async collect(key) {
+      const rows = await database.query<{ readonly output: string }>(
+        `WITH written AS (DELETE FROM ${table} WHERE ${SAME} AND output IS NOT NULL RETURNING output)
+          SELECT DISTINCT output FROM written`,
+        keyOf(key),
       );
-      // As `write` wrote it.
-      return rows.map(({ part, output }) => ({ part, written: output === null ? null : JSON.parse(output) }));
+      return rows.map(({ output }) => JSON.parse(output) as WrittenParts); // As `write` wrote it.
+    },
+    async remaining(key) {
+      const rows = await database.query<{ readonly part: number }>(
+        `SELECT part FROM ${table} WHERE ${SAME}`,
+        keyOf(key),
+      );
+      return rows.map(({ part }) => part);
     },
     async withdraw(jobId) {
       await database.query(`DELETE FROM ${table} WHERE job_id = $1`, [jobId]);

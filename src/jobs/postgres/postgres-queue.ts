@@ -9,6 +9,7 @@ import type { TaskProgress } from '../compute-pool.js';
 import { endedJob, eventOf } from '../ending.js';
 import { createLeases } from '../local/leases.js';
 import { traced } from '../job-record.js';
+import type { StoredInput } from '../kept-parts.js';
 import { isTerminal, type LifeEvent } from '../life-cycle.js';
 import type { Claim, ClaimOrder, EndedJob, Ending, JobLog, JobQueue, Lease, Node, QueueLimits } from '../queue.js';
 import type { JobStatus } from '../status.js';
@@ -292,5 +293,5 @@ async function inputOf(
   const isItsOwn = recordOf(seen.found)?.sequence === sequence;
   const stored = isItsOwn ? input : await documents.get('job-input', jobId);
   // Written by `add` and checked by the store.
-  return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as { readonly payload: unknown });
+  return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as StoredInput);
 }

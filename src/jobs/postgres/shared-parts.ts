@@ -2,6 +2,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { Clock } from '../clock.js';
 import { splitRecord, type JobIdentity } from '../job-record.js';
+import type { StoredInput } from '../kept-parts.js';
 import { newLease, type NewLease } from '../local/leases.js';
 import type { OfferedParts } from '../offered-parts.js';
 import type { Claim, ClaimOrder, Ending, Lease } from '../queue.js';
@@ -70,7 +71,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     if (record?.sequence !== sequence || stored === undefined) return undefined;
     const { identity: job } = splitRecord(record);
     // Written with the submission and checked by the store.
-    const input = 'unreadable' in stored ? undefined : (stored.body as { readonly payload: unknown });
+    const input = 'unreadable' in stored ? undefined : (stored.body as StoredInput);
     last = { jobId, sequence, job, input };
     return last;
   }
@@ -127,7 +128,8 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
   return {
     offer: rows.offer,
     take: rows.take,
-    find: rows.find,
+    collect: rows.collect,
+    remaining: rows.remaining,
     withdraw: ({ jobId }) => rows.withdraw(jobId),
     note: (seen) => void (areWaiting = seen),
     claim,

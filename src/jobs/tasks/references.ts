@@ -10,7 +10,14 @@ import type {
 } from './indices.js';
 import type { KnownFiles, WithOutputNames } from './files.js';
 import type { RenderedRun, RenderInput } from './outputs.js';
-import type { BacktestInput, PlanSimulationInput, ReplayInput, SweepPartInput, WriteSweepPartInput } from './runs.js';
+import type {
+  BacktestInput,
+  OutcomesFile,
+  PlanSimulationInput,
+  ReplayInput,
+  SumSweepInput,
+  SweepPartInput,
+} from './runs.js';
 
 /**
  * Inputs of the tasks of jobs as a node is given them: plain JSON, in which artifacts and markets are named and not
@@ -66,7 +73,9 @@ export type OptimiseOrder = OnMarket<Omit<OptimiseInput, 'models'>> & WithModels
 
 export type SweepPartOrder = OnMarket<Omit<SweepPartInput, 'models' | 'known'>> & WithModels & WithKnown;
 
-export type WriteSweepPartOrder = SweepPartOrder & Pick<WithOutputNames<WriteSweepPartInput>, 'outputs'>;
+export type SumSweepOrder = OnMarket<Omit<SumSweepInput, 'files'>> & {
+  readonly files: readonly (Omit<OutcomesFile, 'path'> & ArtifactReference)[];
+};
 
 export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | 'known' | 'checkedFiles'>> &
   WithModels &

@@ -1,14 +1,15 @@
 import type { FullRunReason, StoredFullRunReason } from '#domain/documents/full-run-reasons.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
-import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import type { SweepFolds } from '#domain/sweeps/fold-terms.js';
 import type { RankingName } from '#domain/sweeps/rankings.js';
-import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
+import type { Patch, SweepBase, Variation } from '#domain/sweeps/variants.js';
 import type { ArtifactRef } from '#store/port.js';
-import type { CheckedFiles, HashedFile, KnownFiles, TaskOutputs } from './files.js';
+import type { AnswerBytes, CheckedFiles, HashedFile, KnownFiles, TaskOutputs } from './files.js';
 import type { ModelFiles } from './indices.js';
+import type { RowsInBlocks } from '../rows-in-blocks.js';
 
 /** Files of a run that its task writes. */
 export const RUN_FILES = ['plan', 'columns', 'prices', 'checkpoint'] as const;
@@ -136,15 +137,20 @@ export interface SweepPartInput {
   readonly models?: ModelFiles;
   readonly known?: KnownFiles;
   readonly patches: readonly Patch[];
-}
-
-/** The same, with the outcomes as an artifact: by V8's serialiser, which keeps every bit. */
-export interface WriteSweepPartInput extends SweepPartInput {
+  /** False where the variants were not checked before the sweep was queued: they are checked here. */
+  readonly areChecked: boolean;
   readonly outputs: TaskOutputs<'outcomes'>;
 }
 
+/** An artifact with outcomes, by V8's serialiser, which keeps every bit. */
 export interface SweepPartOutput {
-  readonly outcomes: readonly VariantOutcome[];
+  readonly outcomes: ArtifactRef;
+}
+
+/** Outcomes of some parts of a sweep. */
+export interface OutcomesFile extends HashedFile {
+  /** Parts in their order. */
+  readonly parts: readonly number[];
 }
 
 export interface SumSweepInput {
@@ -154,11 +160,17 @@ export interface SumSweepInput {
   readonly rankBy: RankingName;
   readonly partitions: number;
   readonly folds: SweepFolds | null;
-  /** By variant, as the outcomes are. */
-  readonly patches: readonly Patch[];
-  readonly outcomes: readonly VariantOutcome[];
+  readonly variation: Variation;
+  /** Outcomes of all parts, of some more than once. */
+  readonly files: readonly OutcomesFile[];
   readonly engineVersion: string;
-  readonly outputs: TaskOutputs<'view'>;
+  readonly outputs: TaskOutputs<'view' | 'rows'>;
+}
+
+/** The result of a sweep, and its rows in blocks. */
+export interface SweepSum {
+  readonly view: ArtifactRef;
+  readonly rows: RowsInBlocks;
 }
 
 export interface PlanSimulationInput {
@@ -192,4 +204,19 @@ export interface SumSimulationInput {
   readonly dates: readonly string[];
   readonly precision: 'float64' | 'float32';
   readonly outputs: TaskOutputs<'view'>;
+}
+
+export interface PublicationBundleInput {
+  readonly market: MarketHandle;
+  readonly plan: BacktestPlan;
+  /** Of the log, in its order. */
+  readonly entries: readonly PublicationEntry[];
+}
+
+/** Files of a bundle with their SHA-256, and the digests of their inputs. */
+export interface PublicationBundleOutput {
+  readonly files: Readonly<Record<string, AnswerBytes>>;
+  readonly hashes: Readonly<Record<string, string>>;
+  readonly securities: Readonly<Record<string, string>>;
+  readonly dates: Readonly<Record<string, string>>;
 }

@@ -26,7 +26,7 @@ import { modelFiles } from '../stored/used-models.js';
 import { requireRun } from '../stored/run-documents.js';
 import { findIndex, requireIndex, storedIndices } from '../stored/stored-indices.js';
 import { withHead } from '../stored/stamped-json.js';
-import { withWatchlist } from './watchlist-universes.js';
+import { withStoredParts } from './stored-parts.js';
 import { namedIndices } from '#domain/documents/named-indices.js';
 
 /** A definition with every document it reaches and the stored risk models that they use. */
@@ -115,7 +115,7 @@ export function createIndexQuestions({
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf }),
     );
     if (document === undefined) throw refuseWithFindings('index document', findings);
-    return { document: await withWatchlist(documents, document), findings };
+    return { document: await withStoredParts(documents, document), findings };
   }
 
   /** Data that the served market lacks for a document is an error here, reported with its other findings. */
@@ -258,7 +258,7 @@ export async function reachedBy(
 ): Promise<Record<string, IndexDocument>> {
   const reached = new Map<string, IndexDocument>();
   const reach = async (at: IndexDocument): Promise<void> => {
-    reached.set(at.id, await withWatchlist(reader, at));
+    reached.set(at.id, await withStoredParts(reader, at));
     for (const next of referencesOf(at)) {
       if (reached.has(next)) continue;
       const found = await findIndex(reader, next);

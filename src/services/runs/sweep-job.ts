@@ -1,9 +1,6 @@
-import { deserialize } from 'node:v8';
-import { canonicalJson } from '#domain/json/canonical-json.js';
-import { compareText } from '#domain/refusals/findings.js';
-import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
-import type { Patch } from '#domain/sweeps/variants.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
+import { sweepParts, type SweepParts } from '#domain/sweeps/part-order.js';
+import { patchAt, type Patch, type Variation } from '#domain/sweeps/variants.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { SweepPartOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -21,8 +18,6 @@ export interface SweepJobDependencies {
   readonly workers: number;
 }
 
-/** Variants of one task: a second or so of work, after which another job may have its turn. */
-const VARIANTS_PER_PART = 8;
 /** Share of the work after the variants have run. */
 const SUMMING = 0.05;
 
@@ -37,73 +32,76 @@ export function createSweepJob({
   dataVersions,
   workers,
 }: SweepJobDependencies): JobKind<SweepPayload> {
+  const partsOf = createPartsOf();
+
   /** What a task needs to run some variants. */
-  async function orderOf({ base, patches, documents: reached, models, data_version }: SweepPayload) {
+  async function orderOf(payload: SweepPayload): Promise<Omit<SweepPartOrder, 'patches' | 'outputs'>> {
+    const { base, documents: reached, models, data_version } = payload;
     await markets.settled();
     const content = await dataVersions.at(data_version);
-    const isAsKnown = base.request.as_known !== undefined || patches.some((patch) => '/request/as_known' in patch);
-    const known = isAsKnown ? { known: await dataVersions.before(content.version) } : {};
+    const known = isAsKnown(payload) ? { known: await dataVersions.before(content.version) } : {};
     const references = modelReferences(models, await plannedFiles(documents, artifacts, models));
     const { identity: market } = content.served;
-    return { market, base, documents: reached, ...references, ...known } satisfies Omit<SweepPartOrder, 'patches'>;
+    return { market, base, documents: reached, ...references, ...known, areChecked: !payload.is_unchecked };
   }
+
+  const patchesOf = (payload: SweepPayload, part: number): Patch[] =>
+    partsOf(payload)
+      .variants(part)
+      .map((variant) => patchAt(payload, variant));
 
   return jobKind(
     'sweep',
     async (payload, attempt) => {
-      const { patches, stored_id: storedId } = payload;
+      const { stored_id: storedId } = payload;
       const order = await orderOf(payload);
-      const parts = partsOf(patches);
-      const patchesOf = (part: readonly number[]): Patch[] => part.map((variant) => patches[variant]!);
-      const outcomesOfParts = await attempt.inParts<readonly VariantOutcome[]>({
-        count: parts.length,
+      const written = await attempt.inParts({
+        count: partsOf(payload).count,
         atOnce: 2 * workers,
         share: 1 - SUMMING,
-        here: async (part, share) =>
-          (await attempt.compute('sweep-part', { ...order, patches: patchesOf(parts[part]!) }, share)).outcomes,
-        read: (bytes, numbers) =>
-          divided(
-            deserialize(bytes),
-            numbers.map((part) => parts[part]!.length),
-          ),
+        async here(part, share) {
+          const outputs = attempt.outputs(['outcomes']);
+          const patches = patchesOf(payload, part);
+          return (await attempt.compute('sweep-part', { ...order, patches, outputs }, share)).outcomes;
+        },
       });
-      const outcomes: VariantOutcome[] = [];
-      for (const [part, variants] of parts.entries())
-        variants.forEach((variant, i) => (outcomes[variant] = outcomesOfParts[part]![i]!));
+      const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
       const { sweep_id: sweepId, base, rank_by: rankBy, partitions, folds, engine_version: engineVersion } = payload;
-      const sum = { sweepId, indexId: base.document.id, rankBy, partitions, folds, patches, outcomes, engineVersion };
-      const outputs = attempt.outputs(['view']);
-      const { view } = await attempt.compute('sum-sweep', { ...sum, market: order.market, outputs }, SUMMING);
+      const variation = variationOf(payload);
+      const sum = { sweepId, indexId: base.document.id, rankBy, partitions, folds, variation, files, engineVersion };
+      const outputs = attempt.outputs(['view', 'rows']);
+      const { view, rows } = await attempt.compute('sum-sweep', { ...sum, market: order.market, outputs }, SUMMING);
       return {
-        result: { artifact: view },
+        result: { artifact: view, rows },
         async effect(tx) {
           if (storedId) await assertNotDeleted(tx, storedId, 'sweep'); // Absent in sweeps that waited while an older version was replaced.
         },
       };
     },
     async (payload, numbers, attempt) => {
-      const parts = partsOf(payload.patches);
-      const patches = numbers.flatMap((part) => parts[part]!.map((variant) => payload.patches[variant]!));
+      const patches = numbers.flatMap((part) => patchesOf(payload, part));
       const outputs = attempt.outputs(['outcomes']);
-      const { outcomes } = await attempt.compute('write-sweep-part', { ...(await orderOf(payload)), patches, outputs });
+      const { outcomes } = await attempt.compute('sweep-part', { ...(await orderOf(payload)), patches, outputs });
       return { result: { artifact: outcomes } };
     },
   );
 }
 
-/** Variants of each part; those with the same definition lie beside each other, so that it is decided once. */
-function partsOf(patches: readonly Patch[]): number[][] {
-  const definitions = patches.map((patch) =>
-    canonicalJson(Object.fromEntries(Object.entries(patch).filter(([pointer]) => pointer.startsWith('/document/')))),
-  );
-  const order = [...patches.keys()].toSorted((a, b) => compareText(definitions[a]!, definitions[b]!) || a - b);
-  return Array.from({ length: Math.ceil(order.length / VARIANTS_PER_PART) }, (_, part) =>
-    order.slice(part * VARIANTS_PER_PART, (part + 1) * VARIANTS_PER_PART),
-  );
+const variationOf = ({ grid, patches }: SweepPayload): Variation => ({ grid, patches });
+
+/** True if decisions of some variants use the data known at the time. */
+function isAsKnown({ base, grid, patches }: SweepPayload): boolean {
+  const pointer = '/request/as_known';
+  const isVaried = grid === null ? patches?.some((patch) => pointer in patch) === true : pointer in grid;
+  return base.request.as_known !== undefined || isVaried;
 }
 
-/** A row in pieces of some lengths. */
-function divided<T>(row: readonly T[], lengths: readonly number[]): T[][] {
-  let start = 0;
-  return lengths.map((length) => row.slice(start, (start += length)));
+/** @returns the parts of a payload, which are remembered for as long as it is */
+function createPartsOf(): (payload: SweepPayload) => SweepParts {
+  const known = new WeakMap<SweepPayload, SweepParts>();
+  return (payload) => {
+    const parts = known.get(payload) ?? sweepParts(variationOf(payload));
+    known.set(payload, parts);
+    return parts;
+  };
 }

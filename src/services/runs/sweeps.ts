@@ -1,40 +1,49 @@
 import { randomBytes } from 'node:crypto';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { assertOwnName } from '../operations/access.js';
+import { reachableJobs } from '../operations/reachable-jobs.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { lateRates } from '#domain/checks/late-rates.js';
 import type { PlannedModel } from '#domain/documents/used-models.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
 import { refusedVariants } from '#domain/sweeps/refused-variants.js';
+import { trialFigureBytes } from '#domain/sweeps/trial-figures.js';
+import { checkedFirst, lackedByVariant } from '#domain/sweeps/variant-needs.js';
+import { dayFrom } from '#domain/time/days.js';
 import type { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import {
   applyPatch,
-  patchesOf,
+  levelFindings,
+  patchAt,
   sizeFindings,
+  variantCount,
   type DocumentCheck,
-  type Patch,
   type SweepBase,
+  type Variation,
 } from '#domain/sweeps/variants.js';
-import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { JobKind } from '#jobs/job-kind.js';
+import type { JobSystem } from '#jobs/job-system.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import { assertAnyKnown } from './known-decisions.js';
-import { withWatchlist } from '../indices/watchlist-universes.js';
+import { withStoredParts } from '../indices/stored-parts.js';
 import { requireIndex, storedIndices, type IndexLookup } from '../stored/stored-indices.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
 import { plannedModels } from '../stored/used-models.js';
+import { readSweepRows } from './sweep-rows.js';
 
 export interface SweepsDependencies {
   readonly documents: DocumentStore;
-  readonly jobs: Jobs;
+  readonly jobs: JobSystem;
+  readonly artifacts: Pick<ArtifactStore, 'read'>;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
   readonly calendars: Calendars;
   readonly kind: JobKind<SweepPayload>;
@@ -48,10 +57,15 @@ export interface SweepsDependencies {
 
 export interface Sweeps {
   /**
-   * Queues a sweep after every variant was checked as if it had been sent by itself.
+   * Queues a sweep after its variants were checked as if each had been sent by itself; of a large sweep, some of them.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
    */
   start(request: SweepRequest, origin: Origin | null): Promise<JobStatus>;
+  /**
+   * A block of the rows of a sweep that has succeeded, as JSON.
+   * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE
+   */
+  rows(sweepId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 /** Longest run of checks before other work has its turn, milliseconds. */
@@ -59,6 +73,7 @@ const BATCH_MS = 10;
 
 export function createSweeps({
   documents,
+  artifacts,
   jobs,
   dataVersions,
   calendars,
@@ -76,7 +91,7 @@ export function createSweeps({
   async function baseOf({ index_id: indexId, document: body, request, strategy }: SweepRequest): Promise<SweepBase> {
     if (indexId !== null) {
       const { document: stored } = await requireIndex(documents, indexId);
-      return { document: await withWatchlist(documents, stored), request, strategy };
+      return { document: await withStoredParts(documents, stored), request, strategy };
     }
     const { document, findings } = await storedIndices(documents).answer((indexOf) => checkWith(indexOf)(body!));
     if (document === undefined)
@@ -87,7 +102,7 @@ export function createSweeps({
           path: finding.path === '' ? 'document' : `document.${finding.path}`,
         })),
       );
-    return { document: await withWatchlist(documents, document), request, strategy };
+    return { document: await withStoredParts(documents, document), request, strategy };
   }
 
   /**
@@ -96,17 +111,17 @@ export function createSweeps({
    */
   async function checkVariants(
     base: SweepBase,
-    patches: readonly Patch[],
-    { market, member }: { readonly market: MarketData; readonly member: 'grid' | 'patches' },
+    variation: Variation,
+    { market, variants }: { readonly market: MarketData; readonly variants: readonly number[] },
   ): Promise<Pick<BacktestPlan, 'documents' | 'models'>> {
     const reached = new Map<string, IndexDocument>();
     const models = new Map<string, PlannedModel>();
-    const refused = refusedVariants(member, patches);
+    const refused = refusedVariants(variation);
     const indices = storedIndices(documents);
     let since = performance.now();
-    for (const [i, patch] of patches.entries()) {
+    for (const i of variants) {
       const { variant, findings } = await indices.answer((indexOf) =>
-        applyPatch(base, patch, { path: '', check: checkWith(indexOf) }),
+        applyPatch(base, patchAt(variation, i), { path: '', check: checkWith(indexOf) }),
       );
       refused.add(i, findings);
       if (variant !== undefined)
@@ -136,39 +151,28 @@ export function createSweeps({
    */
   async function needsOf(document: IndexDocument, market: MarketData) {
     const reached = await reachedBy(documents, document);
-    const lacking = (one: IndexDocument): readonly Finding[] => [
-      ...marketFindings(one, market, { severity: 'error', indexOf: (id) => reached[id] }),
-      ...lateRates(one.id, { documents: reached, market, calendars }),
-    ];
-    const findings = Object.values(reached).flatMap((one) =>
-      lacking(one)
-        .filter(({ severity }) => severity === 'error')
-        .map((finding) =>
-          one.id === document.id
-            ? { ...finding, path: `/document.${finding.path}` }
-            : { ...finding, path: '/document', message: `The index ${one.id} beneath: ${finding.message}` },
-        ),
-    );
+    const findings = lackedByVariant(document, reached, { market, calendars });
     return { reached, findings, models: (await plannedModels(documents, reached)).models ?? {} };
   }
 
   return {
+    rows: async (sweepId, block) =>
+      readSweepRows(sweepId, await reachableJobs(jobs).find(`sweep:${sweepId}`), { block, artifacts }),
     async start(request, origin) {
       const base = await baseOf(request);
       assertNoErrors('sweep', sizeFindings(request));
       const known = await dataVersions.at(request.as_known_on);
       const { market } = known.served;
+      assertNoErrors('sweep', levelFindings(request, sessionsOf(market, base)));
       if (request.request.as_known !== undefined)
         assertAnyKnown(await dataVersions.before(known.version), {
           market,
           end: request.request.end,
           documents: { base: base.document },
         });
-      const patches = patchesOf(request);
-      const reached = await checkVariants(base, patches, {
-        market,
-        member: request.patches === null ? 'grid' : 'patches',
-      });
+      const variants = checkedFirst(request);
+      const reached = await checkVariants(base, request, { market, variants });
+      const count = variantCount(request);
       if (request.sweep_id != null) assertOwnName(request.sweep_id);
       const sweepId = request.sweep_id ?? newSweepId(now());
       return jobs.submit({
@@ -177,7 +181,9 @@ export function createSweeps({
           sweep_id: sweepId,
           base,
           stored_id: request.index_id,
-          patches,
+          grid: request.grid,
+          patches: request.patches,
+          is_unchecked: variants.length < count,
           ...reached,
           rank_by: request.rank_by,
           partitions: request.partitions,
@@ -186,7 +192,7 @@ export function createSweeps({
           engine_version: engineVersion,
         },
         request,
-        estimatedBytes: workers * estimatedBytes() + LEVEL_BYTES * market.dates.length * patches.length,
+        estimatedBytes: workers * estimatedBytes() + bytesOfSum(request, market),
         message: 'waiting for a worker',
         origin,
       });
@@ -194,8 +200,26 @@ export function createSweeps({
   };
 }
 
-/** A day, a level and a return of each variant. */
+/** Row, sample, key and sums by block of a variant while all are ranked. */
+const VARIANT_BYTES = 2000;
+/** Rows of levels that are in memory at once: those of some parts, and of the choices by folds. */
+const LEVEL_ROWS_MAX = 2 * LIMITS.MAX_SWEEP_SPLITS;
+/** A day, a level and a return. */
 const LEVEL_BYTES = 3 * 8;
+
+/** Memory in which all variants are ranked. */
+function bytesOfSum(request: SweepRequest, { dates }: MarketData): number {
+  const count = variantCount(request);
+  const ofFolds = request.folds === null ? 0 : trialFigureBytes(request.folds.groups);
+  return count * (VARIANT_BYTES + ofFolds) + LEVEL_BYTES * dates.length * Math.min(count, LEVEL_ROWS_MAX);
+}
+
+/** Sessions of the market from the first that the base may have. */
+function sessionsOf({ dates }: MarketData, { document, request }: SweepBase): number {
+  const start = request.start !== null && request.start > document.base_date ? request.start : document.base_date;
+  const end = request.end === null ? dates.length : firstAtLeast(dates, dayFrom(request.end) + 1);
+  return Math.max(0, end - firstAtLeast(dates, dayFrom(start)));
+}
 
 /** Findings of a refusal about the document of a variant. @throws what is no such refusal */
 function findingsIn(refusal: unknown): Finding[] {

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { KINDS_IN_PARTS } from '#domain/jobs/job-kinds.js';
 import { sealOfDocument } from './seal-rows.js';
 import type { CommitOrder, JobRow } from './commit-order.js';
 import { ABSENT } from './draft.js';
@@ -124,7 +125,9 @@ export function jobStatement({ draft, events, jobs, time }: CommitOrder, token: 
       call: 'add_job_1',
       values: [...common(), ...sealed(1), row.kind, row.lane, row.owner, row.sequence, row.estimated_bytes],
     };
-  if ((words === 'job -' || words === 'job - job-input') && version !== ABSENT)
+  // The input of a job in parts may name artifacts, which become garbage: `commit_3` reports them.
+  const dropsArtifacts = goneIds!.length > 0 && KINDS_IN_PARTS.has(row.kind);
+  if ((words === 'job -' || words === 'job - job-input') && version !== ABSENT && !dropsArtifacts)
     return moveStatement(row, [...common(), version, goneIds!.length > 0]);
   return undefined;
 }

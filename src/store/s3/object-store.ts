@@ -38,6 +38,8 @@ export async function openObjectArtifacts(options: ObjectArtifactsOptions): Prom
   return { ...objectArtifacts(opened, client), forRequests };
 }
 
+/** Objects that are removed at once: a job in parts has thousands. */
+const REMOVED_AT_ONCE = 64;
 /** Looks at objects at once, how many are remembered, and for how long. */
 const LOOKS_AT_ONCE = 16;
 const LOOKED_MAX = 32_768;
@@ -105,6 +107,12 @@ function objectArtifacts(
       await ensure(ref.name);
       return work();
     }
+  }
+
+  async function removeOne(name: string): Promise<void> {
+    await cached.remove(name);
+    if (claimed.delete(name)) await rm(cached.path(name), { force: true });
+    else await client.remove(name);
   }
 
   async function copyAll(from: readonly ArtifactLink[]) {
@@ -188,13 +196,8 @@ function objectArtifacts(
       return name;
     },
     async remove(names) {
-      await Promise.all(
-        names.map(async (name) => {
-          await cached.remove(name);
-          if (claimed.delete(name)) await rm(cached.path(name), { force: true });
-          else await client.remove(name);
-        }),
-      );
+      for (let from = 0; from < names.length; from += REMOVED_AT_ONCE)
+        await Promise.all(names.slice(from, from + REMOVED_AT_ONCE).map(removeOne));
     },
     async discard(names) {
       for (const name of names) await discardOne(name);

@@ -5,7 +5,7 @@ test('a sweep says what a cell over fewer parameters shows, and which values the
   const patches = [0.05, 0.1].flatMap((cap) =>
     ['monthly', 'quarterly'].map((frequency) => ({ '/cap': cap, '/f': frequency })),
   );
-  expect(mapTerms(patches, 'sharpe_ratio')).toEqual({
+  expect(mapTerms({ grid: null, patches }, 'sharpe_ratio')).toEqual({
     aggregation: 'first_by_rank',
     sentence:
       'Where a map leaves parameters out, a cell shows the variant that ranks first by sharpe ratio over their values; fixing them shows one slice.',

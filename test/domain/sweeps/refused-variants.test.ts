@@ -13,6 +13,8 @@ const factors = [0, 2, 20].flatMap((factor) =>
   [360, 366].map((basis) => ({ '/document/overlay/factor': factor, '/document/overlay/basis': basis })),
 );
 
+const GRID = { '/document/overlay/factor': [0, 2, 20], '/document/overlay/basis': [360, 366] };
+
 function refusalOf(refused: ReturnType<typeof refusedVariants>): Refusal {
   try {
     refused.assertNone();
@@ -24,7 +26,7 @@ function refusalOf(refused: ReturnType<typeof refusedVariants>): Refusal {
 }
 
 test('every variant that is refused is named, and a value that several have once with their places', () => {
-  const refused = refusedVariants('grid', factors);
+  const refused = refusedVariants({ grid: GRID, patches: null });
   refused.assertNone();
   factors.forEach((patch, variant) => {
     const factor = patch['/document/overlay/factor'];
@@ -54,7 +56,7 @@ test('every variant that is refused is named, and a value that several have once
 
 test('a refusal by one value alone has no places, and long values are cut in the name', () => {
   const patches = [{}, { '/document/name': 'x'.repeat(100) }];
-  const refused = refusedVariants('patches', patches);
+  const refused = refusedVariants({ grid: null, patches });
   refused.add(0, [finding('/request.start', 'The start is after the end.')]);
   const { message, detail } = refusalOf(refused);
   expect(message).toBe('1 error in the sweep: variant 0 of 2 is refused.');
@@ -66,7 +68,7 @@ test('a refusal by one value alone has no places, and long values are cut in the
 
 test('of thousands of refused variants all numbers are told, and different findings up to a hundred', () => {
   const patches = Array.from({ length: 2000 }, (_, k) => ({ '/document/base_value': -k }));
-  const refused = refusedVariants('patches', patches);
+  const refused = refusedVariants({ grid: null, patches });
   patches.forEach((_, k) => refused.add(k, [finding('/document.base_value', `It is -${k}.`)]));
   const { message, detail } = refusalOf(refused);
   expect(message).toBe(

@@ -11,6 +11,7 @@ import { assertReturns } from '#domain/backtest/run-summary.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { sharedDecisions } from '#domain/rules/shared-decisions.js';
 import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
+import { outcomesInMemory } from '#domain/sweeps/outcome-source.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';
 import type { Variant } from '#domain/sweeps/variants.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -174,7 +175,9 @@ test('the table is ranked, refused variants come last, and ties keep their order
   const refused: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
   const outcomes = [level(100, 101, 102), refused, level(100, 99, 104), level(100, 99, 102)];
   const ranks = (rankBy: 'sharpe_ratio' | 'tracking_error') =>
-    sweepTable({ outcomes, rankBy, partitions: 2, folds: null }).rows.map(({ rank, variant }) => [rank, variant]);
+    sweepTable({ outcomes: outcomesInMemory(outcomes), rankBy, partitions: 2, folds: null }).rows.map(
+      ({ rank, variant }) => [rank, variant],
+    );
   expect(ranks('sharpe_ratio')).toEqual([
     [1, 2],
     [2, 0],
@@ -188,7 +191,7 @@ test('the table is ranked, refused variants come last, and ties keep their order
     [null, 1],
   ]);
   const { selection, overfitting } = sweepTable({
-    outcomes: [refused],
+    outcomes: outcomesInMemory([refused]),
     rankBy: 'sharpe_ratio',
     partitions: 2,
     folds: null,

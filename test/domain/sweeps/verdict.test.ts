@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { sharpeSample } from '#domain/sweeps/deflated-sharpe.js';
 import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
+import { outcomesInMemory } from '#domain/sweeps/outcome-source.js';
 import { sweepTable, type SweepTable } from '#domain/sweeps/sweep-table.js';
 import { SweepFolds } from '#domain/sweeps/fold-terms.js';
 import { verdictOf } from '#domain/sweeps/verdict.js';
@@ -32,7 +33,7 @@ function runOf(seed: number, mean: number): VariantOutcome {
 
 const RUNS = [runOf(1, 0.001), runOf(2, 0.0005), runOf(3, -0.0005)];
 const table = (outcomes: readonly VariantOutcome[]): SweepTable =>
-  sweepTable({ outcomes, rankBy: 'sharpe_ratio', partitions: 4, folds: null });
+  sweepTable({ outcomes: outcomesInMemory(outcomes), rankBy: 'sharpe_ratio', partitions: 4, folds: null });
 
 /** The same levels of another definition. */
 const again = (outcome: VariantOutcome): VariantOutcome => structuredClone(outcome);
@@ -126,9 +127,14 @@ describe('what is said of skill', () => {
 
 describe('what is said of a choice by folds', () => {
   const said = (terms: unknown): string =>
-    verdictOf(sweepTable({ outcomes: RUNS, rankBy: 'sharpe_ratio', partitions: 4, folds: SweepFolds.parse(terms) })).at(
-      -1,
-    )!;
+    verdictOf(
+      sweepTable({
+        outcomes: outcomesInMemory(RUNS),
+        rankBy: 'sharpe_ratio',
+        partitions: 4,
+        folds: SweepFolds.parse(terms),
+      }),
+    ).at(-1)!;
 
   test('is what it promised, what it kept, and how often it loses', () => {
     expect(said({ method: 'combinatorial', groups: 5, embargo: 0 })).toMatch(

@@ -54,7 +54,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   }
   const offered = async (count: number): Promise<OfferedParts> => {
     const parts = partsOf('own');
-    await parts.offer(claim.lease, count);
+    await parts.offer(claim.lease, range(count));
     return parts;
   };
   const range = (count: number): number[] => Array.from({ length: count }, (_, part) => part);
@@ -83,10 +83,13 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
       input: { payload: { of: 'shared' } },
       parts: [0],
     });
-    expect(await own.find(claim.lease, [0, 1])).toEqual([0, 1].map((each) => ({ part: each, written: null })));
+    expect(await own.remaining(claim.lease)).toEqual([0, 1]);
+    expect(await own.collect(claim.lease)).toEqual([]);
     expect(await other.complete(part.lease, written('outputs'))).toBe(true);
-    const [first] = await own.find(claim.lease, [0]);
-    expect(first!.written).toEqual({ artifact: { name: 'outputs', bytes: 1, sha256: 'ab' }, parts: [0] });
+    const found = await own.collect(claim.lease);
+    expect(found).toEqual([{ artifact: { name: 'outputs', bytes: 1, sha256: 'ab' }, parts: [0] }]);
+    expect(await own.collect(claim.lease), 'outputs are collected once').toEqual([]);
+    expect(await own.remaining(claim.lease)).toEqual([1]);
   });
 
   test('are seen by nodes that may take them, and by no others', async () => {
@@ -188,8 +191,8 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await partsOf('other').claim(ORDER)).toBeUndefined();
 
     const again = (await queue.claim(ORDER))!;
-    await own.offer(again.lease, 2);
-    expect(await own.find(claim.lease, range(4))).toEqual([]);
+    await own.offer(again.lease, [0, 1]);
+    expect(await own.remaining(claim.lease)).toEqual([]);
     await own.withdraw(again.lease);
     expect(await queue.complete(again.lease, succeed)).toBe(true);
     expect(await world.query('SELECT FROM $schema.parts')).toEqual([]);

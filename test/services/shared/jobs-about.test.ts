@@ -79,8 +79,8 @@ function worldWith(isThere: () => boolean) {
     jobId: 'j',
     computed: () => undefined,
     compute: async (task: string) => ANSWERS[task],
-    inParts: async ({ count, here }: Parts<unknown>) =>
-      Promise.all(Array.from({ length: count }, (_, i) => here(i, 0))),
+    inParts: async ({ count, here }: Parts) =>
+      Promise.all(Array.from({ length: count }, async (_, i) => ({ artifact: await here(i, 0), parts: [i] }))),
     outputs: () => ({}),
     share: async (files: readonly unknown[]) => files.map(() => REF),
     drop: async () => undefined,
@@ -106,6 +106,7 @@ function worldWith(isThere: () => boolean) {
         sweep_id: 's',
         stored_id: 'I',
         base: { document: { id: 'I' }, request: {} },
+        grid: null,
         patches: [],
         documents: {},
       },

@@ -1,4 +1,5 @@
 import { tableFromIPC } from 'apache-arrow';
+import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { EXPORT_NAMES, exportColumns, exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
@@ -48,12 +49,15 @@ function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8A
   return made;
 }
 
+/** Row groups of a Parquet file are its parts. */
+const rowsOfParquet = (bytes: Buffer) => parquetReadObjects({ file: Uint8Array.from(bytes).buffer });
+
 const whole = (table: ExportTableName, format: RowFormat): Buffer => Buffer.concat(parts(table, format, Infinity));
 
 describe.each(EXPORT_NAMES)('%s', (table) => {
   test.each(FORMAT_NAMES.filter((format) => format !== 'xlsx'))(
     'has the same rows as %s whether it is made in one part or in many',
-    (format) => {
+    async (format) => {
       const many = parts(table, format, 1);
       const all = whole(table, format);
       // Batches of an Arrow stream are those of its parts.
@@ -61,6 +65,7 @@ describe.each(EXPORT_NAMES)('%s', (table) => {
         expect(tableFromIPC(Buffer.concat(many)).toArray().map(String)).toEqual(
           tableFromIPC(all).toArray().map(String),
         );
+      else if (format === 'parquet') expect(await rowsOfParquet(Buffer.concat(many))).toEqual(await rowsOfParquet(all));
       else expect(Buffer.concat(many).equals(all)).toBe(true);
       if (table === 'weights') expect(many.length).toBeGreaterThan(2);
     },
@@ -70,6 +75,11 @@ describe.each(EXPORT_NAMES)('%s', (table) => {
     const names = Object.keys(exportColumns(table, []));
     expect(whole(table, 'csv').toString().split('\r\n')[0]).toBe(names.join(','));
     expect(tableFromIPC(whole(table, 'arrow')).schema.names).toEqual(names);
+    const { schema, key_value_metadata: metadata } = parquetMetadata(Uint8Array.from(whole(table, 'parquet')).buffer);
+    expect(schema.slice(1).map(({ name }) => name)).toEqual(names);
+    expect(metadata?.find(({ key }) => key === `${names[0]}.meaning`)?.value).toBe(
+      exportTable(table).columns[names[0]!]!.meaning,
+    );
     expect((JSON.parse(whole(table, 'json').toString()) as { columns: string[] }).columns).toEqual(names);
   });
 });

@@ -166,6 +166,23 @@ export async function csvByDuckDb(asked: Asked): Promise<Row[]> {
   return rows.getRowObjectsJS() as unknown as Row[];
 }
 
+/** Types that Parquet has, as DuckDB names them. */
+const PARQUET_TYPES = { date: 'DATE', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
+
+export async function parquetByDuckDb(asked: Asked): Promise<Row[]> {
+  const columns = columnsOf(asked.table);
+  const path = join(folder, `${asked.id}-${asked.table}.parquet`);
+  writeFileSync(path, await bytesOf(asked, 'parquet'));
+  const result = await connection.runAndReadAll(`SELECT * FROM '${path}'`);
+  expect(result.columnTypes().map(String)).toEqual(Object.values(columns).map(({ type }) => PARQUET_TYPES[type]));
+  return result.getRowObjectsJS().map((row) => {
+    const cells = Object.entries(row as Record<string, Cell | Date>);
+    return Object.fromEntries(
+      cells.map(([name, cell]) => [name, cell instanceof Date ? cell.toISOString().slice(0, 10) : cell]),
+    );
+  });
+}
+
 export async function rowsByArrow(asked: Asked): Promise<Row[]> {
   const columns = columnsOf(asked.table);
   const table = tableFromIPC(await bytesOf(asked, 'arrow'));

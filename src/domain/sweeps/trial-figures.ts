@@ -1,0 +1,94 @@
+import type { FoldRanking } from './rankings.js';
+import { has } from './splits.js';
+import { emptyStretch, join, metricOf, stretchOf, type Stretch } from './stretch.js';
+
+/** Sessions that a sample leaves out next to a test. */
+export interface Trim {
+  /** At the end of a sample, before a test. */
+  readonly before: number;
+  /** At its beginning, after a test. */
+  readonly after: number;
+}
+
+/** Figures of trials by group of time, each whole and without the sessions next to a test, in one piece of memory. */
+export interface TrialFigures {
+  /** @param returns of all groups */
+  add(trial: number, returns: Float64Array): void;
+  /** A metric of a trial over some groups. */
+  metric(trial: number, over: Over): number;
+}
+
+export interface Over {
+  /** Groups that are joined. */
+  readonly mask: number;
+  /** Groups next to which sessions are left out. */
+  readonly test: number;
+  readonly metric: FoldRanking;
+  /** Sessions of a year. */
+  readonly periods: number;
+}
+
+export interface FigureTerms {
+  readonly groups: number;
+  /** Returns of a group. */
+  readonly length: number;
+  readonly left: Trim;
+}
+
+const TRIMMED_HEAD = 1;
+const TRIMMED_TAIL = 2;
+const TRIMS = [0, TRIMMED_HEAD, TRIMMED_TAIL, TRIMMED_HEAD | TRIMMED_TAIL] as const;
+const FIGURES = ['count', 'sum', 'squares', 'growth', 'high', 'low', 'drawdown'] as const satisfies (keyof Stretch)[];
+const STRIDE = FIGURES.length;
+
+/** Bytes of the figures of a trial. */
+export const trialFigureBytes = (groups: number): number => 8 * (1 + groups * TRIMS.length * STRIDE);
+
+export function createTrialFigures(trials: number, { groups, length, left }: FigureTerms): TrialFigures {
+  const means = new Float64Array(trials);
+  const values = new Float64Array(trials * groups * TRIMS.length * STRIDE);
+  const placeOf = (trial: number, group: number, trims: number): number =>
+    ((trial * groups + group) * TRIMS.length + trims) * STRIDE;
+  const [joined, later] = [emptyStretch(), emptyStretch()];
+  const nothing = emptyStretch();
+
+  return {
+    add(trial, returns) {
+      let total = 0;
+      for (const value of returns) total += value;
+      const mean = total / returns.length;
+      means[trial] = mean;
+      for (let group = 0; group < groups; group++)
+        for (const trims of TRIMS) {
+          const stretch = stretchOf(returns, {
+            from: group * length + ((trims & TRIMMED_HEAD) === 0 ? 0 : left.after),
+            to: (group + 1) * length - ((trims & TRIMMED_TAIL) === 0 ? 0 : left.before),
+            mean,
+          });
+          FIGURES.forEach((figure, i) => (values[placeOf(trial, group, trims) + i] = stretch[figure]));
+        }
+    },
+    metric(trial, { mask, test, metric, periods }) {
+      Object.assign(joined, nothing);
+      for (let group = 0; group < groups; group++) {
+        if (!has(mask, group)) continue;
+        const head = group > 0 && has(test, group - 1) ? TRIMMED_HEAD : 0;
+        const tail = group + 1 < groups && has(test, group + 1) ? TRIMMED_TAIL : 0;
+        readInto(later, values, placeOf(trial, group, head | tail));
+        join(joined, later);
+      }
+      return metricOf(joined, { mean: means[trial]!, metric, periods });
+    },
+  };
+}
+
+/** In the order of `FIGURES`. */
+function readInto(stretch: Stretch, values: Float64Array, at: number): void {
+  stretch.count = values[at]!;
+  stretch.sum = values[at + 1]!;
+  stretch.squares = values[at + 2]!;
+  stretch.growth = values[at + 3]!;
+  stretch.high = values[at + 4]!;
+  stretch.low = values[at + 5]!;
+  stretch.drawdown = values[at + 6]!;
+}

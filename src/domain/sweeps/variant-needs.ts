@@ -1,0 +1,123 @@
+import type { Calendars } from '../calendars/calendar.js';
+import { marketFindings } from '../checks/index-on-market.js';
+import { lateRates } from '../checks/late-rates.js';
+import { validateIndex } from '../checks/validate-index.js';
+import { referencesOf } from '../checks/validate-reference.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import { usedModels } from '../documents/used-models.js';
+import type { MarketData } from '../market/market-data.js';
+import type { Finding } from '../refusals/findings.js';
+import {
+  applyPatch,
+  variantCount,
+  type Patch,
+  type PatchedVariant,
+  type SweepBase,
+  type Variation,
+} from './variants.js';
+
+export interface VariantGround {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+}
+
+/** Variants whose documents are checked before a sweep is queued: those of one that is run within minutes. */
+const CHECKED_FIRST_MAX = 2000;
+
+/**
+ * Variants that are checked before the sweep is queued: all, or of a large sweep each value of a grid once (some of them,
+ * where there are too many), the others at their first. The others are checked when they run.
+ */
+export function checkedFirst(variation: Variation): readonly number[] {
+  const count = variantCount(variation);
+  if (count <= CHECKED_FIRST_MAX) return Array.from({ length: count }, (_, variant) => variant);
+  const listed = variation.patches === null ? singleChanges(variation.grid ?? {}) : [...variation.patches.keys()];
+  const step = Math.ceil(listed.length / CHECKED_FIRST_MAX);
+  return listed.filter((_, i) => i % step === 0);
+}
+
+/** Variants of a grid that differ from its first in one pointer at most. */
+function singleChanges(grid: NonNullable<Variation['grid']>): number[] {
+  let stride = 1;
+  const changes = Object.values(grid)
+    .reverse()
+    .flatMap(({ length }) => {
+      const own = stride;
+      stride *= length;
+      return Array.from({ length: length - 1 }, (_, i) => (i + 1) * own);
+    });
+  return [0, ...changes].toSorted((a, b) => a - b);
+}
+
+/** Errors about a variant that the market is the reason for. @param reached the document and those beneath it, by id */
+export function lackedByVariant(
+  document: IndexDocument,
+  reached: Readonly<Record<string, IndexDocument>>,
+  { market, calendars }: VariantGround,
+): readonly Finding[] {
+  const lacking = (one: IndexDocument): readonly Finding[] => [
+    ...marketFindings(one, market, { severity: 'error', indexOf: (id) => reached[id] }),
+    ...lateRates(one.id, { documents: reached, market, calendars }),
+  ];
+  return Object.values(reached).flatMap((one) =>
+    lacking(one)
+      .filter(({ severity }) => severity === 'error')
+      .map((finding) =>
+        one.id === document.id
+          ? { ...finding, path: `/document.${finding.path}` }
+          : { ...finding, path: '/document', message: `The index ${one.id} beneath: ${finding.message}` },
+      ),
+  );
+}
+
+export interface CheckGround extends VariantGround {
+  /** Documents that the variants which were checked first reach, besides themselves. */
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  /** Ids of the stored risk models that those use. */
+  readonly models: ReadonlySet<string>;
+}
+
+/** A variant of a large sweep with everything that is wrong with it, on what those reach that were checked first. */
+export function checkVariant(base: SweepBase, patch: Patch, ground: CheckGround): PatchedVariant {
+  const { documents, models, calendars } = ground;
+  const { variant, findings } = applyPatch(base, patch, {
+    path: '',
+    check: (body) =>
+      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf: (id) => documents[id] }),
+  });
+  if (variant === undefined) return { variant, findings };
+  const { document } = variant;
+  const reached = reachedIn(documents, document);
+  const own = Object.values(reached);
+  const errors = [
+    ...own.flatMap((one) =>
+      referencesOf(one)
+        .filter((id) => reached[id] === undefined)
+        .map(unreached),
+    ),
+    ...[...usedModels(own).keys()].filter((id) => !models.has(id)).map(unreached),
+  ];
+  if (errors.length === 0) errors.push(...lackedByVariant(document, reached, ground));
+  return errors.length === 0 ? { variant, findings } : { variant: undefined, findings: errors };
+}
+
+function reachedIn(
+  documents: Readonly<Record<string, IndexDocument>>,
+  document: IndexDocument,
+): Record<string, IndexDocument> {
+  const reached = new Map<string, IndexDocument>([[document.id, document]]);
+  for (const one of reached.values())
+    for (const id of referencesOf(one)) {
+      const next = documents[id];
+      if (next !== undefined && !reached.has(id)) reached.set(id, next);
+    }
+  return Object.fromEntries(reached);
+}
+
+const unreached = (id: string): Finding => ({
+  severity: 'error',
+  code: 'UNKNOWN_INDEX',
+  path: '/document',
+  message: `${id} is used by this combination only: a large sweep runs on what each of its values uses.`,
+  value: id,
+});

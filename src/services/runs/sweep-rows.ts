@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { RowsInBlocks } from '#jobs/rows-in-blocks.js';
+import type { FoundJob } from '#jobs/queue.js';
+import type { ArtifactStore } from '#store/port.js';
+
+/** A block of the rows of a sweep, as JSON. @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE */
+export async function readSweepRows(
+  sweepId: string,
+  found: FoundJob | undefined,
+  { block, artifacts }: { readonly block: number; readonly artifacts: Pick<ArtifactStore, 'read'> },
+): Promise<Uint8Array<ArrayBuffer>> {
+  const stored = found?.stored;
+  const rows = stored != null && 'rows' in stored ? stored.rows : undefined;
+  if (rows === undefined) throw withoutRows(sweepId, found);
+  const text = await textOf(rows, block, artifacts);
+  const head = JSON.stringify({ sweep_id: sweepId, count: rows.count, block, blocks: rows.blocks.length });
+  const bytes = Buffer.concat([Buffer.from(`${head.slice(0, -1)},"rows":[`), text, Buffer.from(']}')]);
+  return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length);
+}
+
+function withoutRows(sweepId: string, found: FoundJob | undefined): Refusal {
+  const why =
+    found === undefined
+      ? 'no sweep is stored under the id'
+      : found.status.status === 'succeeded'
+        ? 'an earlier version ran it, and its result has all rows'
+        : `it is ${found.status.status} and has no result`;
+  return new Refusal('JOB_NOT_FOUND', `The sweep ${sweepId} has no rows: ${why}.`, { job_id: `sweep:${sweepId}` });
+}
+
+async function textOf(
+  { artifact, blocks }: RowsInBlocks,
+  block: number,
+  artifacts: Pick<ArtifactStore, 'read'>,
+): Promise<Uint8Array> {
+  const wanted = blocks[block];
+  if (wanted === undefined)
+    throw refuseWithFindings('query', [
+      {
+        severity: 'error',
+        code: 'OUT_OF_RANGE',
+        path: 'block',
+        message: `The sweep has ${blocks.length} blocks, 0 to ${blocks.length - 1}; block is ${block}.`,
+        value: block,
+      },
+    ]);
+  const start = blocks.slice(0, block).reduce((sum, { bytes }) => sum + bytes, 0);
+  const text = await artifacts.read(artifact, { start, end: start + wanted.bytes });
+  if (createHash('sha256').update(text).digest('hex') !== wanted.sha256)
+    throw new Refusal('DOCUMENT_UNREADABLE', `Block ${block} of the rows is damaged.`);
+  return text;
+}

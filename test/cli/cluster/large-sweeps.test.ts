@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
+import { runService, type RunningService } from '../../services/running-service.js';
+import { IS_SOAK } from '../../soak.js';
+import { INDEX } from '../even-index.js';
+import type { Listening } from '../process.js';
+import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
+
+if (!IS_SOAK)
+  console.log(
+    'skipped: kills of workers during a sweep of 100,000 variants, as it takes half an hour; SWEEP_VARIANTS sets another number',
+  );
+
+const VARIANTS = Number(process.env['SWEEP_VARIANTS'] ?? 100_000);
+const WORKERS = Number(process.env['SWEEP_WORKERS'] ?? 4);
+const KILLS = Number(process.env['SWEEP_KILLS'] ?? 10);
+const LEASE_S = 5;
+const COSTS = 100;
+/** Losses that a job may have: more than there are kills. */
+const LOSSES_MAX = 100;
+
+const SWEEP = {
+  sweep_id: 'large',
+  document: { ...INDEX, pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.4 } } },
+  partitions: 16,
+  folds: { method: 'combinatorial', groups: 6 },
+  grid: {
+    '/document/pipeline/weighting/cap': Array.from({ length: VARIANTS / COSTS }, (_, i) => 0.3 + i / 8000),
+    '/request/transaction_cost_bps': Array.from({ length: COSTS }, (_, i) => i),
+  },
+};
+
+/** Text of all blocks of a sweep, and of its result, as one hash. */
+async function digestOf(service: RunningService): Promise<string> {
+  const hash = createHash('sha256');
+  const { status, error, result } = await service.finished('sweep:large');
+  expect([status, error]).toEqual(['succeeded', null]);
+  hash.update(JSON.stringify(result));
+  for (let page = 0; page < VARIANTS / 1000; page++) {
+    const { body } = await service.ask('GET', `/analytics/sweeps/large/rows?block=${page}`);
+    hash.update(JSON.stringify(body));
+  }
+  return hash.digest('hex');
+}
+
+describe.skipIf(!hasPostgresql || !IS_SOAK)('a sweep of 100,000 variants on several workers', () => {
+  let cluster: RunningCluster;
+  let expected: string;
+  let workers: Listening[] = [];
+  beforeAll(async () => {
+    const embedded = await runService(['--workers', '2']);
+    await prepare(embedded, []);
+    const started = performance.now();
+    await embedded.ask('POST', '/analytics/sweeps', SWEEP);
+    expected = await digestOf(embedded);
+    console.log(`one process: ${Math.round((performance.now() - started) / 1000)} s`);
+    await embedded.close();
+    cluster = await openCluster({ DIVISOR_LEASE: String(LEASE_S), DIVISOR_JOB_RETRIES: `losses=${LOSSES_MAX}` });
+    workers = await Promise.all(Array.from({ length: WORKERS }, () => cluster.startWorker()));
+    await prepare(cluster.front, []);
+  });
+  afterAll(() => cluster?.close());
+
+  test('has the bits of one process after kills of its workers, and leaves no part', async () => {
+    const started = performance.now();
+    await cluster.front.ask('POST', '/analytics/sweeps', SWEEP);
+    let kills = 0;
+    let progress = 0;
+    while (kills < KILLS) {
+      const { body } = await cluster.front.ask<{ status: string; progress: number }>('GET', '/jobs/sweep:large?wait=5');
+      if (body.status === 'succeeded') break;
+      progress = Math.max(progress, body.progress);
+      // Each after another tenth of the work, so that attempts get on between them.
+      if (progress < (kills + 0.5) / (KILLS + 1)) continue;
+      const killed = workers[kills % workers.length]!;
+      killed.child.kill('SIGKILL');
+      await killed.ended;
+      kills++;
+      workers = [...workers.filter((worker) => worker !== killed), await cluster.startWorker()];
+    }
+    expect(await digestOf(cluster.front)).toBe(expected);
+    const { attempt, crashes, losses } = await cluster.row('sweep:large');
+    console.log(
+      `${WORKERS} workers, ${kills} kills: ${Math.round((performance.now() - started) / 1000)} s, ${attempt} attempts, ${losses} lost`,
+    );
+    expect(kills).toBe(KILLS);
+    expect(crashes).toBe(0);
+    expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+    const [input] = await cluster.query('SELECT FROM divisor.documents WHERE kind = $1 AND id = $2', [
+      'job-input',
+      'sweep:large',
+    ]);
+    expect(input).toBeUndefined();
+  });
+});

@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '#jobs/clock.js';
+import { createPartsKeeper, type PartsKeeper } from '#jobs/kept-parts.js';
+import { createLocalQueue } from '#jobs/local/local-queue.js';
+import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
+import type { Claim, JobQueue, QueueLimits } from '#jobs/queue.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { openPostgresDocuments } from '#store/postgres/document-store.js';
+import type { DocumentEngine } from '#store/port.js';
+import { hasPostgresql, openTestSchema } from '../postgresql/shared-postgresql.js';
+import { temporaryFolder } from '../store/temporary-folder.js';
+import { job, LEASE_MS, succeed } from './queue-port-world.js';
+import { RETRIES_AT_ONCE } from './retries-at-once.js';
+
+const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+const limits: QueueLimits = {
+  retryOf: RETRIES_AT_ONCE,
+  queueMax: 9,
+  ownerQueueMax: 9,
+  endedMax: 9,
+  jobBytesMax: 100,
+  leaseMs: LEASE_MS,
+};
+const NAMES = ['00000000000000000000000000000001.art', '00000000000000000000000000000002.art'] as const;
+const done = (count: number) =>
+  NAMES.slice(0, count).map((name, part) => ({ artifact: { name, bytes: 1, sha256: 'ab'.repeat(32) }, parts: [part] }));
+
+interface World {
+  readonly queue: JobQueue;
+  readonly documents: DocumentEngine;
+  close(): Promise<void>;
+}
+
+const engines: Readonly<Record<string, (onUnreferenced: (names: readonly string[]) => void) => Promise<World>>> = {
+  async 'in a home'(onUnreferenced) {
+    const documents = await openDocumentStore({ folder: await temporaryFolder(), onUnreferenced });
+    const queue = createLocalQueue({ store: documents, clock: systemClock, limits, log: quiet });
+    return { queue, documents, close: () => documents.close() };
+  },
+  async 'on PostgreSQL'(onUnreferenced) {
+    const { database, schema, drop } = await openTestSchema();
+    const documents = await openPostgresDocuments({ database, schema, onUnreferenced });
+    const place = { database, schema: `"${schema}"`, node: 'own', clock: systemClock };
+    const queue = createPostgresQueue({ ...place, documents, limits, log: quiet });
+    return {
+      queue,
+      documents,
+      async close() {
+        await queue.close();
+        await documents.close();
+        await drop();
+      },
+    };
+  },
+};
+
+describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) => {
+  const isThere = hasPostgresql || name === 'in a home';
+  let world: World;
+  let keeper: PartsKeeper;
+  const unreferenced: string[] = [];
+  beforeEach(async () => {
+    if (!isThere) return;
+    unreferenced.length = 0;
+    world = await engines[name]!((names) => void unreferenced.push(...names));
+    keeper = createPartsKeeper({ documents: world.documents, version: '1' });
+    await world.queue.join({
+      onWork: () => {},
+      progressOf: () => undefined,
+      room: () => ({ lanes: ['heavy'], freeBytes: 100 }),
+    });
+    await world.queue.submit(job('s', { jobId: 'sweep:s', kind: 'sweep' }));
+  });
+  afterEach(() => world?.close());
+
+  const claimed = async (): Promise<Claim> =>
+    (await world.queue.claim({ lane: 'heavy', exceptOwners: new Set(), freeBytes: 100, take: () => true }))!;
+  const keptFor = ({ lease, input }: Claim, by = keeper) => by.of(lease, input!);
+
+  test.runIf(isThere)('are those of the next attempt, by the same version only', async () => {
+    const first = await claimed();
+    expect(keptFor(first).earlier).toEqual([]);
+    expect(await keptFor(first).keep(done(2))).toBe(true);
+    expect([...(await world.documents.referencedArtifacts())].toSorted()).toEqual([...NAMES]);
+    await world.queue.complete(first.lease, { type: 'release', cause: 'the test asks' });
+    const second = await claimed();
+    expect(keptFor(second).earlier).toEqual(done(2));
+    expect(keptFor(second, createPartsKeeper({ documents: world.documents, version: '2' })).earlier).toEqual([]);
+    expect(await keptFor(first).keep(done(1)), 'of an attempt that was given up').toBe(false);
+    expect(unreferenced).toEqual([]);
+  });
+
+  test.runIf(isThere).each(['succeeds', 'is cancelled'])('go when the job %s', async (how) => {
+    const { lease, input } = await claimed();
+    await keeper.of(lease, input!).keep(done(2));
+    if (how === 'succeeds') await world.queue.complete(lease, succeed);
+    else await world.queue.cancel(lease.jobId);
+    expect(unreferenced.toSorted()).toEqual([...NAMES]);
+    expect(await keeper.of(lease, input!).keep(done(1))).toBe(false);
+  });
+
+  test.runIf(isThere)('stay with a job that failed, for when it is queued again', async () => {
+    const { lease, input } = await claimed();
+    await keeper.of(lease, input!).keep(done(2));
+    await world.queue.complete(lease, { type: 'fail', error: { code: 'JOB_TIMEOUT', message: 'Late.', detail: null } });
+    expect(unreferenced).toEqual([]);
+    await world.queue.retry(lease.jobId);
+    expect(keptFor(await claimed()).earlier).toEqual(done(2));
+  });
+});

@@ -1,0 +1,136 @@
+import { expect, test } from 'vitest';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { TaskStopped } from '#jobs/compute-pool.js';
+import type { OfferedParts, WrittenParts } from '#jobs/offered-parts.js';
+import { runParts, type PartsContext } from '#jobs/parts.js';
+import type { ArtifactRef } from '#store/port.js';
+import { createTestClock } from './test-clock.js';
+
+const ref = (name: string): ArtifactRef => ({ name, bytes: 1, sha256: 'ab' });
+const lease = { jobId: 'sweep:s', sequence: 1, attempt: 2 };
+const KEEP_MS = 2000;
+
+/** A run of parts, each of which takes a second on the test's clock. */
+function worldOf(count: number, context: Partial<PartsContext> = {}) {
+  const { clock, pass } = createTestClock();
+  const computed: number[] = [];
+  const kept: (readonly WrittenParts[])[] = [];
+  const names = { taken: [] as string[], kept: [] as string[] };
+  const stopping = new AbortController();
+  let elsewhere = 0;
+  const ended = runParts(
+    {
+      count,
+      atOnce: 1,
+      share: 1,
+      async here(part) {
+        computed.push(part);
+        await new Promise<void>((resolve) => void clock.after(1000, resolve));
+        return ref(`here${part}`);
+      },
+    },
+    {
+      offered: undefined,
+      kept: { earlier: [], keep: async (parts) => kept.push(parts) > 0 },
+      lease,
+      artifacts: { damaged: async () => new Set(), settle: async () => {} },
+      clock,
+      signal: stopping.signal,
+      onElsewhere: (share) => void (elsewhere = share),
+      onTaken: (of) => names.taken.push(...of),
+      onKept: (of) => names.kept.push(...of),
+      ...context,
+    },
+  );
+  ended.catch(() => {});
+  return { ended, pass, computed, kept, names, stopping, share: () => elsewhere };
+}
+
+const partsIn = (outputs: readonly WrittenParts[]): number[] =>
+  [...new Set(outputs.flatMap(({ parts }) => parts))].toSorted((a, b) => a - b);
+
+test('outputs are kept while parts run, and their names handed to the attempt', async () => {
+  const { ended, pass, kept, names } = worldOf(6);
+  await pass(KEEP_MS + 1000);
+  const first = kept[0]!.map(({ artifact }) => artifact.name);
+  expect(first).toEqual(['here0', 'here1'].slice(0, first.length));
+  expect(names.kept).toEqual(first);
+  await pass(6000);
+  expect(partsIn(await ended)).toEqual([0, 1, 2, 3, 4, 5]);
+});
+
+test('an attempt computes what earlier ones have not, or what is damaged since', async () => {
+  const earlier = [
+    { artifact: ref('a'), parts: [0, 1] },
+    { artifact: ref('gone'), parts: [2] },
+    { artifact: ref('c'), parts: [3] },
+  ];
+  const { ended, pass, computed, names, share } = worldOf(5, {
+    kept: { earlier, keep: async () => true },
+    artifacts: { damaged: async () => new Set(['gone']), settle: async () => {} },
+  });
+  await pass(3000);
+  expect(partsIn(await ended)).toEqual([0, 1, 2, 3, 4]);
+  expect(computed).toEqual([2, 4]);
+  expect(share()).toBe(3 / 5);
+  expect(names.kept.slice(0, 2)).toEqual(['a', 'c']);
+});
+
+test('a store that keeps nothing costs the attempt nothing', async () => {
+  const refuse = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is away.'));
+  const { ended, pass } = worldOf(4, { kept: { earlier: [], keep: refuse } });
+  await pass(5000);
+  expect(partsIn(await ended)).toEqual([0, 1, 2, 3]);
+});
+
+test('an attempt that is ended stops between its parts', async () => {
+  const { ended, pass, computed, stopping } = worldOf(4);
+  await pass(1000);
+  stopping.abort();
+  await pass(2000);
+  await expect(ended).rejects.toThrow(TaskStopped);
+  expect(computed.length).toBeLessThan(4);
+});
+
+/** Parts of which others compute some: `written` comes at the first look, `lost` are the rows that have gone. */
+function offeredWith(written: readonly WrittenParts[], lost: readonly number[]): OfferedParts {
+  let offers: number[] = [];
+  let left = [...written];
+  return {
+    async offer(_, parts) {
+      offers = parts.filter((part) => !lost.includes(part));
+    },
+    async take() {
+      const taken = offers.filter((part) => !left.some(({ parts }) => parts.includes(part)));
+      const part = taken.at(-1);
+      offers = offers.filter((each) => each !== part);
+      return part;
+    },
+    async collect() {
+      const found = left;
+      left = [];
+      offers = offers.filter((part) => !found.some(({ parts }) => parts.includes(part)));
+      return found;
+    },
+    remaining: async () => offers,
+    withdraw: async () => {},
+  };
+}
+
+test('parts of other nodes count, and a part whose offer is lost is computed here', async () => {
+  const offered = offeredWith([{ artifact: ref('theirs'), parts: [0, 1, 2] }], [4]);
+  const { ended, pass, computed, names, share } = worldOf(6, { offered });
+  await pass(12_000);
+  expect(partsIn(await ended)).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(computed.toSorted((a, b) => a - b)).toEqual([3, 4, 5]);
+  expect(names.taken).toEqual(['theirs']);
+  expect(share()).toBe(1 / 2);
+});
+
+test('a database that cannot be asked for parts leaves all of them to this node', async () => {
+  const away = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is away.'));
+  const { ended, pass, computed } = worldOf(3, { offered: { ...offeredWith([], []), offer: away } });
+  await pass(4000);
+  expect(partsIn(await ended)).toEqual([0, 1, 2]);
+  expect(computed).toEqual([0, 1, 2]);
+});

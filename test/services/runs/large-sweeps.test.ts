@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { SweepView } from '#contract/sweeps.js';
+import { INDEX, MARKET } from '../../cli/even-index.js';
+import { runService, type RunningService } from '../running-service.js';
+
+type Row = SweepView['rows'][number];
+interface Block {
+  readonly count: number;
+  readonly blocks: number;
+  readonly rows: readonly Row[];
+}
+
+const COSTS = 510;
+/** Four combinations of dates, one of which ends before it begins, by costs: more than are checked first. */
+const GRID = {
+  '/request/start': ['2024-01-02', '2024-05-01'],
+  '/request/end': ['2024-06-28', '2024-03-01'],
+  '/request/transaction_cost_bps': Array.from({ length: COSTS }, (_, i) => i / 10),
+};
+const COUNT = 2 * 2 * COSTS;
+const LATE_START = COUNT / 2;
+
+let service: RunningService;
+beforeAll(async () => {
+  service = await runService();
+  await service.ask('POST', '/data/synthetic', MARKET);
+  await service.finished('generate:market');
+});
+afterAll(() => service?.close());
+
+async function viewOf(body: object): Promise<SweepView> {
+  const { body: job } = await service.ask<{ job_id: string }>('POST', '/analytics/sweeps', body);
+  const { status, error, result } = await service.finished(job.job_id);
+  expect([status, error]).toEqual(['succeeded', null]);
+  return result as SweepView;
+}
+
+async function rowsOf(sweepId: string): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (let block = 0, blocks = 1; block < blocks; block++) {
+    const { body } = await service.ask<Block>('GET', `/analytics/sweeps/${sweepId}/rows?block=${block}`);
+    expect(body.count).toBe(COUNT);
+    blocks = body.blocks;
+    rows.push(...body.rows);
+  }
+  return rows;
+}
+
+describe('a sweep of more variants than are checked first', () => {
+  let view: SweepView;
+  let rows: Row[];
+  beforeAll(async () => {
+    view = await viewOf({ sweep_id: 'large', document: INDEX, grid: GRID, partitions: 4 });
+    rows = await rowsOf('large');
+  }, 60_000);
+
+  test('has the first rows in its result and all of them in blocks, each variant once', () => {
+    expect([view.variants, view.refused, view.rows.length]).toEqual([COUNT, COSTS, 2000]);
+    expect(rows.slice(0, 2000)).toEqual(view.rows);
+    expect(rows.map(({ variant }) => variant).toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: COUNT }, (_, i) => i),
+    );
+    const ranks = rows.flatMap(({ rank }) => rank ?? []);
+    expect(ranks).toEqual(Array.from({ length: COUNT - COSTS }, (_, i) => i + 1));
+  });
+
+  test('refuses the combinations that are not valid, each in its row', () => {
+    const refused = rows.filter(({ error }) => error !== null);
+    expect(refused.map(({ variant }) => variant)).toEqual(
+      Array.from({ length: COSTS }, (_, i) => LATE_START + COSTS + i),
+    );
+    expect(refused[0]!.error).toMatchObject({
+      code: 'VALIDATION_FAILED',
+      detail: { findings: [{ path: '/request.start', message: 'start 2024-05-01 is after end 2024-03-01.' }] },
+    });
+  });
+
+  test('gives each variant what a sweep of few gives it', async () => {
+    const variants = [0, COSTS - 1, COSTS, LATE_START + 7];
+    const patches = variants.map((variant) => rows.find((row) => row.variant === variant)!.patch);
+    const few = await viewOf({ sweep_id: 'few', document: INDEX, patches, partitions: 4 });
+    for (const row of few.rows) {
+      const same = rows.find(({ variant }) => variant === variants[row.variant])!;
+      const { metrics, total_costs, start, end, observations } = same;
+      expect(row).toMatchObject({ metrics, total_costs, start, end, observations });
+    }
+  });
+
+  test('is refused before it is queued where a value is not valid by itself', async () => {
+    const { status, detail } = await service.refusal('POST', '/analytics/sweeps', {
+      document: INDEX,
+      grid: { ...GRID, '/request/end': ['2024-06-28', '2023-01-03'] },
+    });
+    expect(status).toBe(422);
+    expect(detail).toMatchObject({
+      variants: [COSTS],
+      findings: [{ code: 'INVALID_RANGE', path: `grid[${COSTS}]/request.start` }],
+    });
+  });
+});
+
+test('a block that is not there, and an unknown sweep, are refused by name', async () => {
+  const beyond = await service.refusal('GET', '/analytics/sweeps/large/rows?block=3');
+  expect(beyond).toMatchObject({ status: 422, detail: { findings: [{ path: 'block', value: 3 }] } });
+  expect(await service.refusal('GET', '/analytics/sweeps/none/rows')).toMatchObject({
+    status: 404,
+    code: 'JOB_NOT_FOUND',
+  });
+});
+
+test('a sweep beyond its limits is refused with both numbers', async () => {
+  const values = (count: number) => Array.from({ length: count }, (_, i) => i);
+  const grid = { '/request/transaction_cost_bps': values(1000), '/request/initial_capital': values(101) };
+  const { status, detail } = await service.refusal('POST', '/analytics/sweeps', { document: INDEX, grid });
+  expect(status).toBe(422);
+  expect(detail).toMatchObject({
+    findings: [{ path: 'grid', message: 'The sweep has 101000 variants; at most 100000 are run.' }],
+  });
+});

@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { deserialize } from 'node:v8';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { OutcomeSource } from '#domain/sweeps/outcome-source.js';
+import { sweepParts } from '#domain/sweeps/part-order.js';
+import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
+import { variantCount, type Variation } from '#domain/sweeps/variants.js';
+import type { OutcomesFile } from '#jobs/tasks/runs.js';
+
+/** Outcomes in the files of the parts, of which one is in memory at a time. Each file is compared with its hash once. */
+export function outcomesInFiles(files: readonly OutcomesFile[], variation: Variation): OutcomeSource {
+  const parts = sweepParts(variation);
+  const count = variantCount(variation);
+  const variantsOf = files.map((file) => file.parts.flatMap((part) => parts.variants(part)));
+  const checked = new Set<OutcomesFile>();
+
+  function outcomesOf(file: OutcomesFile): readonly VariantOutcome[] {
+    const bytes = readFileSync(file.path);
+    if (!checked.has(file) && createHash('sha256').update(bytes).digest('hex') !== file.sha256)
+      throw new Refusal('DOCUMENT_UNREADABLE', 'Outcomes of some variants are damaged: queue the sweep again.');
+    checked.add(file);
+    return deserialize(bytes) as readonly VariantOutcome[]; // As the parts wrote them.
+  }
+
+  return {
+    count,
+    visit(call, wanted) {
+      const isDone = new Uint8Array(count);
+      for (const [i, file] of files.entries()) {
+        const variants = variantsOf[i]!;
+        const isDue = (variant: number): boolean => isDone[variant] === 0 && (wanted?.has(variant) ?? true);
+        if (!variants.some(isDue)) continue;
+        for (const [at, outcome] of outcomesOf(file).entries()) {
+          const variant = variants[at]!;
+          if (isDue(variant)) call(variant, outcome);
+          isDone[variant] = 1;
+        }
+      }
+    },
+    keyOf: ({ days, level }) => createHash('sha256').update(days).update(level).digest('base64'),
+  };
+}

@@ -11,7 +11,7 @@ interface Result {
 /** Several reviews by rules of dates, and changes between them. */
 const REVIEWED = {
   rebalance: {
-    frequency: 'semiannual',
+    frequency: 'semi_annual',
     anchor: 'third_friday',
     reference: { rule: 'last_session', months_before: 1 },
     pricing_date: { rule: 'nth_weekday', nth: 2, weekday: 4 },

@@ -8,6 +8,24 @@ interface Result {
   readonly run_hash: string;
 }
 
+/** Several reviews by rules of dates, and changes between them. */
+const REVIEWED = {
+  rebalance: {
+    frequency: 'semi_annual',
+    anchor: 'third_friday',
+    reference: { rule: 'last_session', months_before: 1 },
+    pricing_date: { rule: 'nth_weekday', nth: 2, weekday: 4 },
+  },
+  reviews: [
+    {
+      id: 'weights',
+      scope: 'weights',
+      schedule: { frequency: 'monthly', anchor: 'nth_weekday', nth: 1, weekday: 4, effective_lag: 3 },
+    },
+    { id: 'shares', scope: 'shares', schedule: { frequency: 'quarterly', anchor: 'last_session' } },
+  ],
+};
+
 /** Four backtests at once on a service with so many threads: their results, and the record of one, as text. */
 async function resultsWith(workers: number): Promise<string[]> {
   const service = await liveService(['--workers', String(workers)]);
@@ -30,6 +48,7 @@ async function resultsWith(workers: number): Promise<string[]> {
         calendar: 'XNYS',
         base_date: '2017-01-03',
         rebalance: { frequency: 'monthly' },
+        ...(k < 2 ? {} : REVIEWED),
         pipeline: {
           treatment: { dividends: 'total' },
           weighting: { type: k % 2 === 0 ? 'MarketCapWeight' : 'InverseVolatilityWeight', cap: 0.05 + 0.01 * k },

@@ -195,6 +195,7 @@ export const FAMILIES = {
     'optimisation',
     'reports',
     'door.ts',
+    'rest.ts',
     'tasks.ts',
     'main.ts',
   ],

@@ -60,6 +60,11 @@ const STEPS = {
     outputs: ['dist/src/clients/typescript/divisor.d.ts', 'dist/src/clients/typescript/contract.d.ts'],
     commands: [[...TSC, '-p', 'src/clients/typescript/tsconfig.json']],
   },
+  engineTypes: {
+    inputs: ['src/engine/api.ts', 'src/clients/typescript', 'tsconfig.json'],
+    outputs: ['dist/src/engine/api.d.ts'],
+    commands: [[...TSC, '-p', 'src/engine/tsconfig.json']],
+  },
   consoleTypes: {
     inputs: [CONSOLE, 'src/clients/typescript', 'tsconfig.json'],
     outputs: ['dist/.build/console.tsbuildinfo'],
@@ -75,6 +80,12 @@ const STEPS = {
     inputs: ['src', 'kernels', 'workers', 'scripts/bundle.mjs'],
     outputs: [BUNDLE],
     commands: [['scripts/bundle.mjs']],
+  },
+  engine: {
+    after: ['sources', 'kernels'],
+    inputs: ['src', 'kernels', 'data/calendars', 'scripts/engine.mjs'],
+    outputs: ['dist/engine/built.json'],
+    commands: [['scripts/engine.mjs']],
   },
   documentation: {
     after: ['sources'],
@@ -97,9 +108,9 @@ const STEPS = {
 
 /**
  * Optional products for a service: without them it loads its modules one by one, compiles them itself, renders the
- * documentation itself, and reports that the console has not been built.
+ * documentation itself, and reports that the console and the engine for programs of others have not been built.
  */
-const BEYOND_COMPILING = ['bundle', 'documentation', 'codeCache', 'console'];
+const BEYOND_COMPILING = ['bundle', 'documentation', 'codeCache', 'console', 'engine'];
 
 /** Steps whose product a service uses only when it is newer than the compiled files, and the file that proves it. */
 const DATED = { bundle: BUNDLE, documentation: DOCUMENTATION };

@@ -22,6 +22,7 @@ const ENTRIES = {
 const APART = [
   '@duckdb/node-bindings',
   '@tensorflow/',
+  '@jitl/quickjs-wasmfile-release-sync',
   'koffi',
   'lmdb',
   'node-sqlite3-wasm',
@@ -78,7 +79,10 @@ await writeFile(
   join(OUT, 'dispatch.cjs'),
   `(function (exports, require, module, __filename) { 'use strict';\n${inAscii(script.output[0].code)}\n})`,
 );
-const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+// A script as well, since a script imports no modules: loaded with the first message of an agent.
+const agents = await rolldown({ ...options, input: 'dist/src/http/mcp/sdk.js' });
+const sdk = await agents.write({ file: join(OUT, 'mcp-sdk.cjs'), format: 'cjs', codeSplitting: false });
+const modules = [...output, ...sdk.output].flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
 await writeFile(join(OUT, 'LICENSES.txt'), licencesOf(modules));
 await writeFile(join(OUT, 'built.json'), `${JSON.stringify(Object.keys(ENTRIES))}\n`);
 

@@ -4,8 +4,8 @@ import { readdirSync } from 'node:fs';
 import { parseCLI, startVitest } from 'vitest/node';
 import { buildOrEnd } from './build.mjs';
 
-/** Tests of the console, its pages, the guide and the documentation read what the whole build makes; no other does. */
-const READS_THE_BUILD = /console|guide|documentation/;
+/** Tests of the console, its pages, the engine, the guide and the documentation read what the whole build makes; no other does. */
+const READS_THE_BUILD = /console|^engine|guide|documentation/;
 
 const words = process.argv.slice(2);
 if (words.length === 0) fail(64, 'Which tests? npm run test:one -- NAME; `npm test` runs all of them.');

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 
-/** What a process or thread begins with; `scripts/bundle.mjs` makes a file of each. */
-export type Entry = 'dispatch' | 'market-process-tasks' | 'tasks';
+/** Code that a process or thread begins with or loads later; `scripts/bundle.mjs` makes a file of each. */
+export type Entry = 'dispatch' | 'market-process-tasks' | 'mcp-sdk.cjs' | 'tasks';
 
 const BUNDLE = new URL('../bundle/', import.meta.url);
 const COMPILED = new URL('../.build/sources.tsbuildinfo', import.meta.url);
@@ -13,7 +13,7 @@ const COMPILED = new URL('../.build/sources.tsbuildinfo', import.meta.url);
 export function bundled(entry: Entry): string | undefined {
   const built = changedAt(new URL('built.json', BUNDLE));
   const isCurrent = built !== undefined && built >= (changedAt(COMPILED) ?? 0);
-  return isCurrent ? new URL(`${entry}.js`, BUNDLE).href : undefined;
+  return isCurrent ? new URL(entry.endsWith('.cjs') ? entry : `${entry}.js`, BUNDLE).href : undefined;
 }
 
 /** In milliseconds since the epoch; undefined where there is no such file. */

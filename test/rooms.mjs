@@ -44,6 +44,12 @@ export const ROOMS = {
     types: ['jobs'],
     packages: ['hono', 'hono/**', '@hono/node-server', '@hono/node-server/**', 'pino', 'prom-client', 'zod', 'node:*'],
   },
+  /** The index engine as a library, for Node and browsers: no thread, no store, no network. */
+  'src/engine': {
+    values: ['base', 'contract', 'domain', 'kernels', 'market', 'store', 'views'],
+    types: ['clients'],
+    packages: ['apache-arrow', 'zod', 'node:*'],
+  },
   /** Copied into programs of others: it may need nothing. */
   'src/clients': { values: [], types: [], packages: [] },
   /** Runs in browsers: it knows the service by its client alone. */
@@ -64,6 +70,7 @@ export const ROOMS = {
       'views',
       'http',
       'kernels',
+      'engine',
       'clients',
     ],
     types: [],
@@ -74,7 +81,9 @@ export const ROOMS = {
 /** Folders inside a room that need a package the rest of the room must not have. */
 export const ALCOVES = {
   'kernels/engines': { room: 'kernels', packages: ['koffi', '@tensorflow/**', 'node:*'] },
+  'src/base/sandbox': { room: 'src/base', packages: ['@jitl/**', 'node:*'] },
   'kernels/memory': { room: 'kernels', packages: ['koffi', 'node:*'] },
+  'src/http/mcp': { room: 'src/http', packages: ['@modelcontextprotocol/sdk/**', 'zod', 'node:*', '#bundle'] },
   'src/http/oidc': { room: 'src/http', packages: ['jose', 'openid-client', 'node:*'] },
   'src/store/postgres': { room: 'src/store', packages: ['pg', 'node:*'] },
   'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },

@@ -1,4 +1,6 @@
 import { limitMemory } from '#kernels/memory/paged-memory.js';
+import { SandboxMissing } from '#base/sandbox/sandbox.js';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { type ErrorDetail, Refusal } from '#domain/refusals/refusal.js';
 import { isFull } from '#market/panels/shared-market.js';
 import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-messages.js';
@@ -24,7 +26,10 @@ export function createDoor(
       const run = await load();
       control.report(0);
       // The pool's types paired the input with the task's name before it was sent.
-      return handOver<TaskOutcome>({ kind: 'output', output: await run(input as never, control) });
+      return handOver<TaskOutcome>({
+        kind: 'output',
+        output: await withSandbox(async () => run(input as never, control)),
+      });
     } catch (thrown) {
       if (thrown instanceof CancelledError) return { kind: 'cancelled' };
       if (thrown instanceof Refusal) return { kind: 'refused', error: thrown.toDetail() };
@@ -33,6 +38,18 @@ export function createDoor(
       return { kind: 'threw', stack: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown) };
     }
   };
+}
+
+/** Runs a task again with the sandbox that it missed: the first plug-in of a thread is called before any effect. */
+async function withSandbox(run: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return await run();
+  } catch (thrown) {
+    if (!(thrown instanceof SandboxMissing)) throw thrown;
+    const { loadSandbox } = await import('#base/sandbox/load-sandbox.js');
+    await loadSandbox({ steps: LIMITS.MAX_PLUGIN_STEPS, memory: LIMITS.MAX_PLUGIN_MEMORY_BYTES });
+    return run();
+  }
 }
 
 /** Buffers lie outside the heap that the thread's limits watch: V8 and WebAssembly tell of them by RangeError. */

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { kernelModule } from './kernel-module.js';
 import { createTableText, TABLE_BYTES, type TableText, type WriteTable } from './table-text.js';
 
 /** Longest text of a double, with a comma. */
@@ -68,8 +68,7 @@ interface Exports {
 export function createNumberText(): NumberText {
   const pages = Math.ceil((TABLE_AT + TABLE_BYTES) / PAGE_BYTES);
   const memory = new WebAssembly.Memory({ initial: pages, maximum: 32_767, shared: true });
-  const module = new WebAssembly.Module(readFileSync(new URL('../wasm/kernels.wasm', import.meta.url)));
-  const { exports } = new WebAssembly.Instance(module, { env: { memory } });
+  const { exports } = new WebAssembly.Instance(kernelModule(), { env: { memory } });
   const { writeNumber, writeNumbers, writeTable } = exports as unknown as Exports; // Built from kernels/wasm/number-text.ts.
   new BigUint64Array(memory.buffer, POWERS_AT).set(powersOfTen());
   const all = new Uint8Array(memory.buffer);

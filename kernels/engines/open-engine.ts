@@ -2,7 +2,8 @@ import type { Engine, EngineName } from './engine.js';
 import { openblasEngine } from './openblas.js';
 import { referenceEngine } from './reference.js';
 import { tensorflowEngine } from './tensorflow.js';
-import { relaxedWasmEngine, wasmEngine } from './wasm.js';
+import { relaxedWasmEngine } from './relaxed-wasm.js';
+import { wasmEngine } from './wasm.js';
 
 /** Values of the setting `numerics`; `auto` uses OpenBLAS where it is installed, else `wasm`. */
 export type EngineSetting = EngineName | 'auto';

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { memoryOfPages } from '../memory/large-pages.js';
 import type { Holding } from '../sums/holding-values.js';
+import { kernelModule } from './kernel-module.js';
 
 const PAGE_BYTES = 65_536;
 /** The first page holds the constants of the module; units, columns and values of a holding follow, then the panel. */
@@ -57,8 +57,6 @@ export function valuePanelOf({ buffer }: Float64Array): ValuePanel | undefined {
   return panels.get(buffer);
 }
 
-let module: WebAssembly.Module | undefined;
-
 /** Memory of zeros for a panel with kernels; undefined for one that is too small or too large, or has no room. @param names cells of a row */
 export function createValuePanel(cells: number, names: number): Float64Array | undefined {
   const columnsAt = SCRATCH_AT + 8 * names;
@@ -68,8 +66,7 @@ export function createValuePanel(cells: number, names: number): Float64Array | u
   const pages = Math.ceil((panelAt + 8 * cells) / PAGE_BYTES) + 1;
   const memory = memoryOfPages(pages);
   if (memory === undefined) return undefined;
-  module ??= new WebAssembly.Module(readFileSync(new URL('../wasm/kernels.wasm', import.meta.url)));
-  const { exports } = new WebAssembly.Instance(module, { env: { memory } });
+  const { exports } = new WebAssembly.Instance(kernelModule(), { env: { memory } });
   const { holdingValues } = exports as unknown as Exports; // Built from kernels/wasm/holding-values.ts.
   const units = new Float64Array(memory.buffer, SCRATCH_AT, names);
   const columns = new Int32Array(memory.buffer, columnsAt, names);

@@ -4,6 +4,7 @@ import { createApp, type App } from '#http/app.js';
 import { addressesOf } from '#services/operations/address-ranges.js';
 import type { Handlers } from '#http/handler.js';
 import { consoleHandlers, consoleRoutes } from '#http/routes/console.js';
+import { verifyHandlers, verifyRoutes } from '#http/routes/verify.js';
 import { signInRoutes } from '#http/routes/sign-in.js';
 import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
 import { relocateDatasets } from '#services/datasets/relocate.js';
@@ -22,7 +23,7 @@ import { resumedMarket } from './compose/resumed.js';
 import { openRooms, type Closable, type Rooms } from './compose/rooms.js';
 import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
-import { consoleFiles } from './console-files.js';
+import { consoleFiles, verifyFiles } from './console-files.js';
 import { openKeyDoor } from './key-door.js';
 import { tlsOf } from './security-settings.js';
 import type { Settings } from './settings.js';
@@ -114,11 +115,15 @@ function apiOf(
   signIn: Handlers<typeof signInRoutes>,
 ) {
   if (role === 'worker') return { api: WORKER_API, handlers: workerHandlers(handlers) };
-  const pages = console ? consoleRoutes : {};
+  const pages = console ? { ...consoleRoutes, ...verifyRoutes } : {};
   const signing = console || oidcClientId !== undefined ? signInRoutes : {};
   return {
     api: { ...API, ...pages, ...signing },
-    handlers: { ...handlers, ...(console && consoleHandlers(consoleFiles())), ...signIn },
+    handlers: {
+      ...handlers,
+      ...(console && { ...consoleHandlers(consoleFiles()), ...verifyHandlers(verifyFiles()) }),
+      ...signIn,
+    },
   };
 }
 
@@ -133,7 +138,6 @@ async function composeOn(
   { role, settings, log, onDefect, keepsServed = false }: Composition,
   open: Closable[],
 ): Promise<Service> {
-  const startedAt = new Date();
   const stopping = new AbortController();
   const rooms = openRoomsOfJobs(await openRooms({ role, home, settings, log, onDefect, open }), open);
   const { documents, jobs } = rooms;
@@ -150,8 +154,9 @@ async function composeOn(
   const operations = composeOperations(rooms, {
     onCancelled: notes.cancelled,
     stopping: stopping.signal,
-    startedAt,
+    startedAt: new Date(),
     results: { risk: riskResults(indices.riskModels), backtest: runs.backtestResults },
+    answerFor: (request, principal) => app.answerFor(request, principal),
   });
 
   // Every kind of job has its handler, and every route: one that is forgotten does not compile.
@@ -172,7 +177,7 @@ async function composeOn(
   await rooms.datasets.announce();
   const resumed = resumedMarket(rooms, { role, keepsServed, stopping: stopping.signal });
   resumed.catch(onDefect);
-  const app = createApp({
+  const app: App = createApp({
     ...apiOf(role, settings, handlers, accountability.signIn),
     ...answersOf(rooms),
     notes,

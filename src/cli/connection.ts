@@ -64,6 +64,12 @@ const HOW_TO_REACH = 'Start one with `divisor serve`, or leave --url and DIVISOR
 const HOW_TO_LOOK =
   'The work may still go on: look at `divisor jobs` and `divisor stores`, and at the log of the service, before asking again.';
 
+/** Where a service answers, and the key it expects. */
+export interface Address {
+  readonly url: string;
+  readonly key: string | undefined;
+}
+
 /** How a home is opened by the command itself. */
 interface HomeOptions {
   /** Its data is served as it was, without what its source has now. */
@@ -77,7 +83,7 @@ interface HomeOptions {
 export async function connected(
   flags: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
-  use: (client: DivisorClient) => Promise<number>,
+  use: (client: DivisorClient, address: Address) => Promise<number>,
   { keepsServed = false }: HomeOptions = {},
 ): Promise<number> {
   const url = addressOf(flags, environment);
@@ -85,11 +91,13 @@ export async function connected(
     throw new UsageError('--data-roots is for a home opened by the command; a service has its own');
   const here: { settings?: Settings } = {};
   try {
-    if (url !== undefined)
-      return await use(createDivisorClient({ url, key: environment['DIVISOR_API_KEY'], fetch: patientFetch }));
-    const useHere = (client: DivisorClient, settings: Settings) => {
+    if (url !== undefined) {
+      const address = { url, key: environment['DIVISOR_API_KEY'] };
+      return await use(clientOf(address), address);
+    }
+    const useHere = (client: DivisorClient, address: Address, settings: Settings) => {
       here.settings = settings;
-      return use(client);
+      return use(client, address);
     };
     return await inProcess(flags, environment, useHere, keepsServed);
   } catch (failure) {
@@ -100,6 +108,8 @@ export async function connected(
     throw failure;
   }
 }
+
+const clientOf = (address: Address): DivisorClient => createDivisorClient({ ...address, fetch: patientFetch });
 
 /** @throws UsageError for what is no address of HTTP */
 function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): string | undefined {
@@ -120,7 +130,7 @@ function withWorkingFolder({ settings, rows }: Effective): Settings {
 async function inProcess(
   { home, dataRoots }: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
-  use: (client: DivisorClient, settings: Settings) => Promise<number>,
+  use: (client: DivisorClient, address: Address, settings: Settings) => Promise<number>,
   keepsServed: boolean,
 ): Promise<number> {
   const [{ start, stop }, { assertOnePlace }, { readSettings }, { createLog }] = await Promise.all([
@@ -147,14 +157,11 @@ async function inProcess(
   const running = await start(settings, createLog('error'), 'command', { keepsServed });
   try {
     await running.service.resumed;
-    const client = createDivisorClient({
-      url: running.server.url,
-      key: `dvs_${id}_${secret}`,
-      fetch: patientFetch,
-    });
+    const address = { url: running.server.url, key: `dvs_${id}_${secret}` };
+    const client = clientOf(address);
     for (const { code, message } of await takenAtStart(client))
       if (code !== 'DATES_ADDED') process.stderr.write(`warning: ${code}: ${message}\n`);
-    return await use(client, settings);
+    return await use(client, address, settings);
   } finally {
     await stop({ ...running, drainMs: 0 });
   }

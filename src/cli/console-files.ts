@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { CODINGS } from '#http/content-coding.js';
 import type { ConsoleFile, ConsoleFiles } from '#http/routes/console.js';
+import type { VerifyFiles } from '#http/routes/verify.js';
 import { PACKAGE_ROOT } from './version.js';
 
 const BUILT = new URL('dist/console/', PACKAGE_ROOT);
@@ -28,6 +29,20 @@ export function consoleFiles(): ConsoleFiles {
     page: () => read(new URL('index.html', BUILT), known),
     asset: (name) => (names.has(name) ? read(new URL(name, assets), known) : undefined),
   };
+}
+
+/** Files of the page `/verify` by their names there. */
+const VERIFY: Readonly<Record<string, string>> = {
+  'index.html': 'data/verify/index.html',
+  'page.js': 'data/verify/page.js',
+  'page.css': 'data/verify/page.css',
+  'worker.js': 'dist/engine/verify-worker.js',
+};
+
+/** The page that verifies published indices, each file read at its first request. */
+export function verifyFiles(): VerifyFiles {
+  const known = new Map<string, ConsoleFile>();
+  return (name) => (Object.hasOwn(VERIFY, name) ? read(new URL(VERIFY[name]!, PACKAGE_ROOT), known) : undefined);
 }
 
 function read(file: URL, known: Map<string, ConsoleFile>): ConsoleFile | undefined {

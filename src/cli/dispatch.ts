@@ -54,6 +54,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./verify-published.js')).VERIFY_PUBLISHED_HELP,
     run: async (argv) => (await import('./verify-published.js')).verifyPublished(argv),
   },
+  'verify-bundle': {
+    summary: 'Recompute the published closes of a bundle from its inputs.',
+    help: async () => (await import('./verify-bundle.js')).VERIFY_BUNDLE_HELP,
+    run: async (argv) => (await import('./verify-bundle.js')).verifyBundle(argv),
+  },
   audit: {
     summary: 'Export or check the audit log; list the data warnings of a data store.',
     help: async () => (await import('./audit.js')).AUDIT_HELP,
@@ -63,6 +68,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'Write the published log of an index, as verify-published reads it.',
     help: async () => (await import('./published.js')).PUBLISHED_HELP,
     run: async (argv, environment) => (await import('./published.js')).published(argv, environment),
+  },
+  bundle: {
+    summary: 'Write what recomputes the published closes of an index, as verify-bundle reads it.',
+    help: async () => (await import('./bundle.js')).BUNDLE_HELP,
+    run: async (argv, environment) => (await import('./bundle.js')).bundle(argv, environment),
   },
   migrate: {
     summary: 'Make the tables of a database, or bring them up to this version.',
@@ -98,6 +108,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'Write a table of a run as a file: CSV, Excel, Arrow or JSON.',
     help: async () => (await import('./export.js')).EXPORT_HELP,
     run: async (argv, environment) => (await import('./export.js')).exportTable(argv, environment),
+  },
+  mcp: {
+    summary: 'Serve the tools of a service to an agent on standard input and output.',
+    help: async () => (await import('./mcp.js')).MCP_HELP,
+    run: async (argv, environment) => (await import('./mcp.js')).mcp(argv, environment),
   },
   completion: {
     summary: 'Print what makes a shell complete commands, flags and values: bash, zsh, fish.',

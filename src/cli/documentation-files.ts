@@ -16,6 +16,7 @@ export function documentationSources(): DocumentationSources {
   return {
     openApi: () => openApiDocument(API, engineVersion(), readAnswers()),
     guide: readGuide,
+    written: (name) => readFileSync(new URL(`${name === '' ? 'README' : name}.md`, GUIDE), 'utf8'),
     picture(name) {
       const file = new URL(`${name}.webp`, PICTURES);
       return existsSync(file) ? new Uint8Array(readFileSync(file)) : undefined;
@@ -35,7 +36,8 @@ export function documentationSources(): DocumentationSources {
 }
 
 const BUILT = new URL('dist/documentation/', PACKAGE_ROOT);
-const PICTURES = new URL('data/guide/pictures/', PACKAGE_ROOT);
+const GUIDE = new URL('data/guide/', PACKAGE_ROOT);
+const PICTURES = new URL('pictures/', GUIDE);
 
 /** What the contract, its reference and the guide are rendered from. */
 const RENDERED_FROM = [

@@ -21,6 +21,11 @@ export const EXPORT_GRAMMAR: Grammar = {
     'as-known-on': AS_KNOWN['as-known-on'],
     start: { type: 'string', value: 'DATE', help: 'First date. Default: that of the run.' },
     end: { type: 'string', value: 'DATE', help: 'Last date. Default: that of the run.' },
+    date: {
+      type: 'string',
+      value: 'DATE',
+      help: 'Session of closing, opening and proforma. Default: the last of the run.',
+    },
     by: {
       type: 'string',
       value: 'COLUMN',
@@ -74,6 +79,9 @@ export async function exportTable(argv: readonly string[], environment: NodeJS.P
   });
 }
 
+/** Formats that a terminal shows. */
+const TEXT_FORMATS: ReadonlySet<ExportFormat> = new Set(['csv', 'json']);
+
 interface ExportOrder {
   readonly table: ExportTableName;
   readonly indexId: string;
@@ -83,6 +91,7 @@ interface ExportOrder {
   readonly start: string | undefined;
   readonly end: string | undefined;
   readonly by: string | undefined;
+  readonly date: string | undefined;
 }
 
 function requestOf(word: string, flags: FlagValues, out: string | undefined): ExportOrder {
@@ -95,7 +104,7 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
   if (indexId === undefined) throw new UsageError('divisor export takes --index ID. See divisor export --help');
   const format = flags.text<ExportFormat>('format') ?? (out === undefined ? 'csv' : formatOf(out));
   if (out !== undefined) assertEnding(out, format);
-  if (out === undefined && (format === 'xlsx' || format === 'arrow') && process.stdout.isTTY)
+  if (out === undefined && !TEXT_FORMATS.has(format) && process.stdout.isTTY)
     throw new UsageError(`${format} is not text for a terminal: name a file with --out`);
   return {
     table,
@@ -106,6 +115,7 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
     start: flags.text('start'),
     end: flags.text('end'),
     by: flags.text('by'),
+    date: flags.text('date'),
   };
 }
 

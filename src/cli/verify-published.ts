@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { PublicKey } from '#domain/documents/publication-document.js';
 import { parseJson } from '#domain/json/parse-json.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { verifyLog, type LogFault } from '#store/publication/verify-log.js';
+import type { LogFault } from '#store/publication/log-check.js';
+import { verifyLog } from '#store/publication/verify-log.js';
 import { firstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
 
@@ -23,7 +24,7 @@ file that cannot be read.
 const EXIT_DAMAGED = 1;
 
 /** SHA-256 as it is written, in either case. */
-const HASH = /^[0-9a-f]{64}$/i;
+export const HASH = /^[0-9a-f]{64}$/i;
 
 const KeyFile = z.object({ keys: z.array(PublicKey) });
 

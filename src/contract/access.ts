@@ -38,6 +38,7 @@ const missing = [
   'CONSTRAINT_SET_NOT_FOUND',
   'TEMPLATE_NOT_FOUND',
   'WATCHLIST_NOT_FOUND',
+  'PLUGIN_NOT_FOUND',
   'STORE_NOT_FOUND',
 ] as const;
 

@@ -9,6 +9,7 @@ import { derivativeRoutes } from './derivatives.js';
 import { documentationRoutes } from './documentation.js';
 import { exportRoutes } from './exports.js';
 import { healthRoutes } from './health.js';
+import { mcpRoutes } from './mcp.js';
 import { metricsRoutes } from './metrics.js';
 import { indexRoutes } from './indices/routes.js';
 import { jobRoutes } from './jobs.js';
@@ -30,6 +31,7 @@ import { runViewRoutes } from './analytics/run-view-routes.js';
 import { sweepRoutes } from './sweeps.js';
 import { versionRoutes } from './versions.js';
 import { watchlistRoutes } from './watchlists.js';
+import { pluginRoutes } from './plugins.js';
 
 /**
  * Every route of the service by operation id: the one table from which routing, 405 answers, scopes, parsing, OpenAPI
@@ -41,6 +43,7 @@ export const API = {
   ...changelogRoutes,
   ...principalRoutes,
   ...documentationRoutes,
+  ...mcpRoutes,
   ...jobRoutes,
   ...calendarRoutes,
   ...eventRoutes,
@@ -64,6 +67,7 @@ export const API = {
   ...dataVersionRoutes,
   ...dataRoutes,
   ...watchlistRoutes,
+  ...pluginRoutes,
   ...versionRoutes,
   ...publicationRoutes,
   ...accessRoutes,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Id } from '#domain/schema/shape.js';
+import { MARKDOWN_MEDIA, PAGE_MEDIA } from './media-formats.js';
 import { routes } from './route.js';
 
 export const documentationRoutes = routes({
@@ -7,7 +8,7 @@ export const documentationRoutes = routes({
     method: 'GET',
     path: '/openapi.json',
     scope: 'read',
-    tag: 'service',
+    tag: 'documentation',
     summary: 'The whole contract as an OpenAPI 3.1 document.',
     success: {
       status: 200,
@@ -22,7 +23,7 @@ export const documentationRoutes = routes({
     method: 'GET',
     path: '/docs',
     scope: 'read',
-    tag: 'service',
+    tag: 'documentation',
     summary: 'The reference as a page to read.',
     description:
       'Made from the OpenAPI document. The page is whole in itself: it asks for nothing else, works without scripts, prints, and can be saved.',
@@ -33,26 +34,26 @@ export const documentationRoutes = routes({
     method: 'GET',
     path: '/docs/guide',
     scope: 'read',
-    tag: 'service',
-    summary: 'First page of the guide.',
-    success: { status: 200, description: 'The page.', media: ['text/html'] },
+    tag: 'documentation',
+    summary: 'First page of the guide, which lists the others.',
+    success: { status: 200, description: 'The page.', media: [PAGE_MEDIA, MARKDOWN_MEDIA] },
     errors: [],
   },
   getGuidePage: {
     method: 'GET',
     path: '/docs/guide/{page}',
     scope: 'read',
-    tag: 'service',
+    tag: 'documentation',
     summary: 'One page of the guide.',
     params: z.strictObject({ page: Id.meta({ description: 'Its name.' }) }),
-    success: { status: 200, description: 'The page.', media: ['text/html'] },
+    success: { status: 200, description: 'The page.', media: [PAGE_MEDIA, MARKDOWN_MEDIA] },
     errors: [],
   },
   getGuidePicture: {
     method: 'GET',
     path: '/docs/guide/pictures/{picture}',
     scope: 'read',
-    tag: 'service',
+    tag: 'documentation',
     summary: 'A picture of the guide.',
     params: z.strictObject({ picture: Id.meta({ description: 'Its name.', example: 'home' }) }),
     success: { status: 200, description: 'The picture.', media: ['image/webp'] },

@@ -4,6 +4,7 @@ import { EXPORT_NAMES, EXPORTS } from '#domain/exports/catalogue.js';
 import type { ExportTable } from '#domain/exports/export-table.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
+import { FILE_MEDIA } from './media-formats.js';
 import { routes } from './route.js';
 import { runState, whichRun } from './run-state.js';
 
@@ -26,7 +27,6 @@ const tables = Object.entries<ExportTable>(EXPORTS).map(
 const formats = Object.entries(EXPORT_FORMATS).map(
   ([name, { media, help }]) => `- \`${name}\` (\`${media}\`): ${help}`,
 );
-const { json: _json, ...others } = EXPORT_FORMATS;
 
 export const exportRoutes = routes({
   exportRun: {
@@ -46,7 +46,8 @@ export const exportRoutes = routes({
       start: IsoDate.optional().meta({ description: 'First date. Default: that of the run.' }),
       end: IsoDate.optional().meta({ description: 'Last date. Default: that of the run.' }),
       date: IsoDate.optional().meta({
-        description: 'Session of `closing` and `opening`: the last at or before it. Default: the last of the run.',
+        description:
+          'Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.',
       }),
       by: z.string().min(1).max(64).optional().meta({
         description:
@@ -57,7 +58,7 @@ export const exportRoutes = routes({
       status: 200,
       description: 'The rows.',
       schema: ExportView,
-      media: Object.values(others).map(({ media }) => media),
+      media: FILE_MEDIA,
     },
     errors: [
       'INDEX_NOT_FOUND',

@@ -5,17 +5,28 @@ import type { Route } from './route.js';
 /** What every route answers unless something else is asked for. */
 export const JSON_TYPE = 'application/json';
 
+/** Media types of a table as a file. */
+export const FILE_MEDIA: readonly string[] = Object.values(EXPORT_FORMATS)
+  .map(({ media }) => media as string)
+  .filter((media) => media !== JSON_TYPE);
+
 /** A log as one JSON object a line. */
 export const LOG_MEDIA = 'application/x-ndjson';
 
 /** A calendar file (RFC 5545). */
 export const CALENDAR_MEDIA = 'text/calendar';
 
+/** A page of the guide for people, and as it is written. */
+export const PAGE_MEDIA = 'text/html';
+export const MARKDOWN_MEDIA = 'text/markdown';
+
 /** What a media type is called where an address names it, as one in a browser or a spreadsheet has to. */
 const FORMAT_NAMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(EXPORT_FORMATS).map(([name, { media }]) => [media, name])),
   [LOG_MEDIA]: 'ndjson',
   [CALENDAR_MEDIA]: 'ics',
+  [PAGE_MEDIA]: 'html',
+  [MARKDOWN_MEDIA]: 'md',
 };
 
 /** Media types that a route answers with, JSON first; none where its handler alone knows them. */
@@ -44,3 +55,6 @@ function nameOf(media: string): string {
   if (name === undefined) throw new Error(`${media} has no name for an address: add it to the formats`);
   return name;
 }
+
+/** Media type of a bundle of a published index. */
+export const BUNDLE_MEDIA = 'application/x-tar';

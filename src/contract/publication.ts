@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
-import { LOG_MEDIA } from './media-formats.js';
+import { BUNDLE_MEDIA, LOG_MEDIA } from './media-formats.js';
 import { skippedFields } from './common.js';
 import { routes } from './route.js';
 import { RunKey, StaleState, whichRun } from './run-state.js';
@@ -91,6 +91,28 @@ export const publicationRoutes = routes({
     }),
     success: { status: 200, description: 'The entries.', schema: PublishedLog, media: [LOG_MEDIA] },
     errors: ['NOTHING_PUBLISHED', 'INVALID_RANGE', 'DOCUMENT_UNREADABLE'],
+  },
+  getPublishedBundle: {
+    method: 'GET',
+    path: '/analytics/{index_id}/published/bundle',
+    scope: 'read',
+    tag,
+    summary: 'Everything that recomputes the published closes of an index, as one signed archive.',
+    description:
+      'A tar archive: the plan of the newest published run with its definitions and amendments, the data it reads, calendars, the log, public keys, and a signed list of hashes. The page `/verify` and `divisor verify-bundle` recompute every close from it. The service recomputes them before it answers. Each download is recorded in the audit log.',
+    params,
+    success: { status: 200, description: 'The archive.', media: [BUNDLE_MEDIA] },
+    errors: [
+      'NOTHING_PUBLISHED',
+      'INDEX_NOT_FOUND',
+      'RUN_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'NO_DATA_SOURCE',
+      'NO_DATA_KNOWN',
+      'VERSION_NOT_FOUND',
+      'STORE_MISMATCH',
+      'NOT_REPRODUCED',
+    ],
   },
   getPublishedKeys: {
     method: 'GET',

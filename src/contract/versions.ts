@@ -9,6 +9,7 @@ import { SavedReportTemplate } from './reports.js';
 import { routes, type Scope } from './route.js';
 import { DataStore } from './stores/store.js';
 import { SavedStrategy } from './strategies.js';
+import { Plugin } from './plugins.js';
 import { Watchlist } from './watchlists.js';
 
 export const DocumentVersion = z
@@ -232,6 +233,17 @@ const watchlist = {
   saved: Watchlist,
 } as const;
 
+const plugin = {
+  path: '/plugins/{plugin_id}',
+  params: { plugin_id: Id },
+  tag: 'plugins',
+  word: 'plug-in',
+  scope: 'admin',
+  missing: 'PLUGIN_NOT_FOUND',
+  saved: Plugin,
+  errors: ['VALIDATION_FAILED', 'OVERLOADED'],
+} as const;
+
 const store = {
   path: '/data/stores/{store_id}/document',
   params: { store_id: Id },
@@ -265,6 +277,10 @@ export const versionRoutes = routes({
   diffWatchlistVersions: differenceOf(watchlist),
   getWatchlistVersion: readingOf(watchlist),
   restoreWatchlistVersion: restorationOf(watchlist),
+  listPluginVersions: listOf(plugin),
+  diffPluginVersions: differenceOf(plugin),
+  getPluginVersion: readingOf(plugin),
+  restorePluginVersion: restorationOf(plugin),
   listStoreVersions: listOf(store),
   diffStoreVersions: differenceOf(store),
   getStoreVersion: readingOf(store),

@@ -6,18 +6,17 @@ import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
 import { AnswerHeaders, type Headers as HeadersByName } from './answer-headers.js';
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
-import { clientAddress } from './client-addresses.js';
+import { NOBODY, openCall, spanOf, type Call } from './call.js';
 import type { AuditNotes } from '#services/history/audit-notes.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { createDeadlines, type Deadlines } from './deadlines.js';
 import { createFailedKeys } from './failed-keys.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
-import { createPaths, noParams, type FoundPath } from './paths.js';
-import type { Exchange, Operation, OperationOptions } from './pipeline.js';
-import { requestIdOf } from './request-id.js';
+import { createPaths, type FoundPath } from './paths.js';
+import type { Operation, OperationOptions } from './pipeline.js';
 import { errorAnswer, responseOf, successAnswer, type Answer } from './reply.js';
-import { traceContextOf, traceResponse, type TraceContext } from './trace-context.js';
+import { traceResponse } from './trace-context.js';
 
 export interface AppDependencies<T extends Record<string, Route>> {
   readonly api: T;
@@ -67,6 +66,8 @@ export interface Answered {
 export interface App {
   /** @param address of the client, as its socket tells */
   answer(request: Request, address: () => string | undefined): Answer | Promise<Answer>;
+  /** Answers a request that a route sends for its client, with the same checks; it counts as part of the outer request. */
+  answerFor(request: Request, principal: Principal): Promise<Answer>;
   /** The answer to a request that no socket brought. */
   fetch(request: Request, address?: string): Response | Promise<Response>;
   /** From now on every answer asks its client to close the connection. */
@@ -93,8 +94,6 @@ const loggedLevels = (log: Logger) =>
     (typeof LEVELS)[number],
     boolean
   >; // each of the levels
-
-const NOBODY: Principal = { keyId: null, name: null, scopes: new Set() };
 
 /** The HTTP application: every route of the table with its handler, behind one pipeline. */
 export function createApp<const T extends Record<string, Route>>(dependencies: AppDependencies<T>): App {
@@ -136,6 +135,16 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       const answered = answer(request, () => address);
       return answered instanceof Promise ? answered.then(responseOf) : responseOf(answered);
     },
+    async answerFor(request, principal) {
+      const path = getPath(request);
+      const found = find(path);
+      const call = openCall({ request, path, address: () => undefined }, found, isTrustedProxy);
+      try {
+        return await admit(call, found, principal);
+      } catch (failure) {
+        return fail(call, failure);
+      }
+    },
     drain: () => void (common = { ...always, Connection: 'close' }),
     headersFor,
   };
@@ -145,14 +154,16 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const found = find(path);
     const call = openCall({ request, path, address }, found, isTrustedProxy);
     const refuse = (failure: unknown) => refused(call, failure);
+    const admitCounted = (principal: Principal) => {
+      call.principal = principal;
+      if (principal.keyId !== null) keyRates.take(principal.keyId);
+      return admit(call, found, principal);
+    };
     try {
       const principal = call.isOpen ? recognised(call, authenticate) : authenticate(call);
       return principal instanceof Promise
-        ? deadlines
-            .within(principal)
-            .then((known) => admit(call, found, known))
-            .catch(refuse)
-        : admit(call, found, principal);
+        ? deadlines.within(principal).then(admitCounted).catch(refuse)
+        : admitCounted(principal);
     } catch (failure) {
       return refuse(failure);
     }
@@ -162,7 +173,6 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   function admit(call: Call, found: FoundPath | undefined, principal: Principal): Answer | Promise<Answer> {
     call.principal = principal;
     const { path, request, operation } = call;
-    if (principal.keyId !== null) keyRates.take(principal.keyId);
     if (found === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
     if (operation === undefined) throw notAllowed(request.method, found.operations.allowed);
     const reply = operation.answer(call, principal);
@@ -265,53 +275,6 @@ function recognised(call: Call, authenticate: Authenticate): Principal | Promise
   } catch (failure) {
     return stranger(failure);
   }
-}
-
-function searchOf(url: string): string {
-  const at = url.indexOf('?');
-  return at === -1 ? '' : url.slice(at + 1);
-}
-
-/** One request on its way through the pipeline. */
-interface Call extends Exchange {
-  readonly trace: TraceContext | null;
-  readonly path: string;
-  /** Undefined when the path or its method is not there. */
-  readonly operation: Operation | undefined;
-  /** Needs no key. */
-  readonly isOpen: boolean;
-  principal: Principal;
-  readonly startedMs: number;
-}
-
-function openCall(
-  { request, path, address }: Pick<Call, 'request' | 'path' | 'address'>,
-  found: FoundPath | undefined,
-  isTrustedProxy: IsAddressOf,
-): Call {
-  const { headers } = request;
-  const operations = found?.operations;
-  const operation = operations?.byMethod.get(request.method === 'HEAD' ? 'GET' : request.method);
-  const trace = traceContextOf(headers.get('traceparent'));
-  return {
-    request,
-    search: searchOf(request.url),
-    param: found?.param ?? noParams,
-    address: () => clientAddress(address(), headers.get('x-forwarded-for'), isTrustedProxy),
-    requestId: requestIdOf(headers.get('x-request-id')),
-    trace,
-    traceId: trace === null ? null : trace.traceId,
-    path,
-    operation,
-    isOpen: operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open',
-    principal: NOBODY,
-    startedMs: performance.now(),
-  };
-}
-
-/** Trace fields of a log line. */
-function spanOf(trace: TraceContext | null): object {
-  return trace === null ? {} : { trace_id: trace.traceId, span_id: trace.spanId, parent_id: trace.parentId };
 }
 
 /** A request without a key is refused at once: it cannot be a guess. */

@@ -24,7 +24,7 @@ const SHARED: ReadonlySet<string> = new Set([
  * to clients with prefixes, also one that is new.
  */
 const OPEN: ReadonlySet<string> = new Set(
-  `getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
+  `callMcp getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
   listCalendars listRuleTypes listOverlayTypes listMethodologyTemplates listConstraintTypes listObjectiveTypes
   getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
   priceFutures priceTrs
@@ -34,6 +34,7 @@ const OPEN: ReadonlySet<string> = new Set(
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
   listRiskModels startSweep renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
+  listPlugins
   listStores createStore inspectData importStore generateSynthetic listWatchlists`.split(/\s+/),
 );
 

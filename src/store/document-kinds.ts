@@ -11,6 +11,7 @@ export const DOCUMENT_KINDS = [
   'template',
   'render',
   'watchlist',
+  'plugin',
   'store',
   'market',
   'job',

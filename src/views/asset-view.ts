@@ -1,9 +1,10 @@
 import type { AssetView } from '#contract/analytics/asset.js';
 import { relativeMetrics, type DatedSeries } from '#domain/analytics/relative.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay } from '#domain/time/days.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
 import { growthStep } from '#domain/index-mathematics/adjusted-close.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { roundedOn } from './rounded.js';
 import { runEffects } from './run-effects.js';
 
 /**
@@ -28,7 +29,9 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
     const targets = block === 'targets' ? weights : columns.f64('targets');
     return Object.fromEntries(
       rebalances.flatMap(({ date }, r) =>
-        targets[r * names.length + name] !== 0 ? [[date, weights[r * names.length + name]!]] : [],
+        targets[r * names.length + name] !== 0
+          ? [[date, roundedOn(columns, 'weights', dayFrom(date))(weights[r * names.length + name]!)]]
+          : [],
       ),
     );
   };

@@ -1,4 +1,4 @@
-import { roundedBy } from './rounded.js';
+import { roundedOn, roundedValues } from './rounded.js';
 import { createHash } from 'node:crypto';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { recordParts } from '#domain/backtest/run-file/record.js';
@@ -28,22 +28,26 @@ export interface ClosesView {
 export function closesView(columns: RunColumns): ClosesView {
   const days = columns.i32('days');
   const first = lastAtMost(columns.i32('indexDays'), days[0]!);
-  const numbers = (block: Parameters<RunColumns['f64']>[0]): (number | null)[] =>
-    [...columns.f64(block, first, first + days.length)].map((value) => (Number.isFinite(value) ? value : null));
-  const round = roundedBy(columns, 'level');
-  const levels = (variant: ReturnVariant): (number | null)[] =>
-    columns.has(VARIANT_BLOCKS[variant].level)
-      ? numbers(VARIANT_BLOCKS[variant].level).map((level) => level && round(level))
+  const valuesIn = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
+    columns.f64(block, first, first + days.length);
+  const levels = (variant: ReturnVariant): (number | null)[] => {
+    const { level } = VARIANT_BLOCKS[variant];
+    return columns.has(level)
+      ? numbersIn(roundedValues(columns, { of: 'level', days }, valuesIn(level)))
       : Array.from(days, () => null);
+  };
   return {
     dates: [...days].map(formatDay),
     price: levels('price'),
     total: levels('total'),
     net: levels('net'),
-    divisor: numbers(VARIANT_BLOCKS[columns.header.variant].divisor),
+    divisor: numbersIn(valuesIn(VARIANT_BLOCKS[columns.header.variant].divisor)),
     ...compositions(columns, days),
   };
 }
+
+const numbersIn = (values: Float64Array): (number | null)[] =>
+  Array.from(values, (value) => (Number.isFinite(value) ? value : null));
 
 /** The holdings of the index at each close. */
 function compositions(
@@ -56,9 +60,9 @@ function compositions(
   // RFC 8785 has members in the order of their UTF-16 code units, which is that of JavaScript.
   const order = [...names.keys()].toSorted((a, b) => (names[a]! < names[b]! ? -1 : 1));
   const keys = names.map((name) => JSON.stringify(name));
-  const round = roundedBy(columns, 'weights');
   const closes = Array.from(days, (_, close) => {
     const weights = rows.at(close);
+    const round = roundedOn(columns, 'weights', days[close]!);
     const members = order.flatMap((i) => (weights[i] === 0 ? [] : `${keys[i]}:${JSON.stringify(round(weights[i]!))}`));
     const hash = createHash('sha256')
       .update(`{${members.join(',')}}`)

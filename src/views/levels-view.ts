@@ -7,6 +7,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import { jsonObject, seriesMember, textMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
+import { roundedValues } from './rounded.js';
 import { daysToken } from './series-json.js';
 
 export interface LevelsQuery {
@@ -39,6 +40,12 @@ export function indexLevels(columns: RunColumns, { variant, start, end }: Levels
     levels: columns.f64(level, from, to),
     divisor: columns.f64(divisor, from, to),
   };
+}
+
+/** Index levels with the decimals of the document. */
+export function shownLevels(columns: RunColumns, query: LevelsQuery): IndexLevels {
+  const { days, levels, ...others } = indexLevels(columns, query);
+  return { ...others, days, levels: roundedValues(columns, { of: 'level', days }, levels) };
 }
 
 function notAvailable(columns: RunColumns, variant: ReturnVariant): Refusal {

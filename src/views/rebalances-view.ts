@@ -2,8 +2,10 @@ import type { RebalanceList, RebalanceView } from '#contract/analytics/rebalance
 import { readDecisions, type RecordedDecisions } from '#domain/backtest/run-file/decisions.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
+import { isReviewed } from '#domain/schedule/rebalance-causes.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { roundedOn } from './rounded.js';
 import { storedDate } from './weights-view.js';
 import { rebalanceFigures, weightsAround, type WeightsAround } from './rebalance-figures.js';
 
@@ -72,7 +74,7 @@ function rowOf(columns: RunColumns, { r, around }: Placed, decisions: RecordedDe
   return {
     date,
     cause,
-    review: snapshot?.reviews?.[0] ?? null,
+    review: isReviewed(cause) ? (snapshot?.reviews?.join(', ') ?? null) : null,
     phase: snapshot?.phase ?? null,
     schedule_dates: [date, ...Array.from(snapshot?.also ?? [], formatDay)],
     stale_fills: fillsOf(snapshot, decisions?.identifiers ?? []),
@@ -110,15 +112,16 @@ function namesOf(
   const { names, rebalances } = columns.header;
   const H = names.length;
   const uncapped = columns.f64('raw', r * H, (r + 1) * H);
+  const round = roundedOn(columns, 'weights', dayFrom(rebalances[r]!.date));
   const tradeOf = tradesAt(rebalances[r]!.at, decisions);
   return names
     .map((identifier, i) => ({
       identifier,
-      before: before && before[i]!,
-      after: after[i]!,
+      before: before && round(before[i]!),
+      after: round(after[i]!),
       change: before && after[i]! - before[i]!,
-      target: target[i]!,
-      uncapped: uncapped[i]!,
+      target: round(target[i]!),
+      uncapped: round(uncapped[i]!),
       capped: capped[i] === 1,
       ...tradeOf(identifier),
     }))

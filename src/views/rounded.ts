@@ -1,22 +1,30 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { runSettingsOn } from '#domain/backtest/run-file/settings.js';
 import { roundHalfAway } from '#domain/numbers/round-half-away.js';
+import type { Day } from '#domain/time/days.js';
 
 /** The figures that are rounded when published, exported or printed. */
 type Rounded = 'level' | 'weights';
 
-/** Decimals of the index of a run for a figure; undefined where it is shown in full. */
-export function decimalsOf({ header: { rounding } }: RunColumns, of: Rounded): number | undefined {
-  return rounding?.[of];
+/** Decimals of the index of a run for a figure of a day; undefined where it is shown in full. */
+export function decimalsOn({ header }: Pick<RunColumns, 'header'>, of: Rounded, day: Day): number | undefined {
+  return runSettingsOn(header, day).rounding[of];
 }
 
-/** A value as it is shown. */
-export function roundedBy(columns: RunColumns, of: Rounded): (value: number) => number {
-  const decimals = decimalsOf(columns, of);
+/** Figures of a day as they are shown. */
+export function roundedOn(columns: Pick<RunColumns, 'header'>, of: Rounded, day: Day): (value: number) => number {
+  const decimals = decimalsOn(columns, of, day);
   return decimals === undefined ? (value) => value : (value) => roundHalfAway(value, decimals);
 }
 
-/** Values as they are shown: those given where nothing is rounded. */
-export function roundedValues(columns: RunColumns, of: Rounded, values: Float64Array): Float64Array {
-  const decimals = decimalsOf(columns, of);
-  return decimals === undefined ? values : values.map((value) => roundHalfAway(value, decimals));
+/** Values as they are shown on their days: those given where nothing is rounded. */
+export function roundedValues(
+  columns: Pick<RunColumns, 'header'>,
+  { of, days }: { readonly of: Rounded; readonly days: Int32Array },
+  values: Float64Array,
+): Float64Array {
+  const { rounding, amended } = columns.header;
+  if (amended === undefined && rounding?.[of] === undefined) return values;
+  if (amended === undefined) return values.map(roundedOn(columns, of, 0));
+  return values.map((value, t) => roundedOn(columns, of, days[t]!)(value));
 }

@@ -4,6 +4,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { indexOn } from './performance-view.js';
+import { roundedOn } from './rounded.js';
 import { storedDate } from './weights-view.js';
 
 /** Interval of dates of the last year in the trace of a row. */
@@ -18,7 +19,7 @@ export function summaryView(columns: RunColumns): RunFigures {
   return {
     index_id: header.run_id,
     end: formatDay(days.at(-1)!),
-    level: isIndex ? columns.f64('indexLevel').at(-1)! : level.at(-1)!,
+    level: isIndex ? roundedOn(columns, 'level', days.at(-1)!)(columns.f64('indexLevel').at(-1)!) : level.at(-1)!,
     return_variant: header.variant,
     ...movesOf(days, level),
     index: isIndex ? movesOf(days, indexOn(columns, days)) : null,

@@ -8,6 +8,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { dateInForce } from '#domain/schedule/date-in-force.js';
 import { lastAtMost } from '#domain/numbers/search.js';
+import { roundedOn } from './rounded.js';
 
 /** Holdings on a date of a stored run. */
 export interface HeldWeights {
@@ -24,6 +25,8 @@ export interface HeldWeights {
   readonly rebalance: StoredRebalance;
   /** Date of it, on or before that of the weights. */
   readonly rebalanceDay: Day;
+  /** A weight as it is shown. */
+  readonly round: (weight: number) => number;
 }
 
 /** @throws Refusal NO_DATA_AT_DATE before the first date of the run */
@@ -45,6 +48,7 @@ export function heldWeights(columns: RunColumns, asOf: string | null): HeldWeigh
     capped: columns.u8('capped', r * H, (r + 1) * H),
     rebalance: header.rebalances[r]!,
     rebalanceDay: storedDate(header.rebalances[r]!, days, days[at]!),
+    round: roundedOn(columns, 'weights', days[at]!),
   };
 }
 
@@ -86,16 +90,16 @@ export function weightsView({
   risk,
   activeRisk,
 }: WeightsInput): WeightsView {
-  const { names, at, day, held, target, raw, capped, rebalance, rebalanceDay } = weights;
+  const { names, at, day, held, target, raw, capped, rebalance, rebalanceDay, round } = weights;
   const isRebalance = rebalance.at === at;
   const rows = names.flatMap((identifier, i) =>
     held[i] !== 0
       ? [
           {
             identifier,
-            weight: held[i]!,
-            decided_weight: target[i]!,
-            raw_weight: raw[i]!,
+            weight: round(held[i]!),
+            decided_weight: round(target[i]!),
+            raw_weight: round(raw[i]!),
             capped: capped[i] === 1,
             active_weight: benchmark === null ? null : held[i]! - (benchmark.get(identifier) ?? 0),
             active_risk_contribution: activeRisk?.contributionOf(identifier) ?? null,

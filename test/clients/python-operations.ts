@@ -14,7 +14,7 @@ export function pythonOperations(document: OpenApiDocument): string {
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, Optional, Sequence, cast
+from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, Optional, Sequence, Union, cast
 
 from .jobs import Job
 from .transport import Event, Transport, word

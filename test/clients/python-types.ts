@@ -109,20 +109,24 @@ function member({ name, shape, description }: Field, owner: string, naming: Nami
   return `${comment}    ${name}: ${typeText(shape, `${owner}${pascal(name)}`, naming)}\n`;
 }
 
-/** The other form of the same, for members whose names are words of the language. */
+/**
+ * The functional form, for members whose names are keywords of Python: a class of their required and their optional
+ * members.
+ */
 function functionalTypedDict(name: string, fields: readonly Field[], naming: Naming): string {
-  const dictionary = (members: readonly Field[]) =>
-    members
+  const dictionary = (of: string, members: readonly Field[], ending: string) =>
+    `${of} = t.TypedDict("${of}", {\n${members
       .map(
         (field) =>
           `    "${field.name}": ${typeText(field.shape, `${name}${pascal(field.name)}`, { ...naming, prefix: '"' })},\n`,
       )
-      .join('');
+      .join('')}}${ending})\n\n`;
   const required = fields.filter(({ isRequired }) => isRequired);
   const optional = fields.filter(({ isRequired }) => !isRequired);
-  const whole = `${optional.length === 0 ? name : `_${name}`} = t.TypedDict("${optional.length === 0 ? name : `_${name}`}", {\n${dictionary(required)}})\n`;
-  if (optional.length === 0) return `${whole}\n`;
-  return `${whole}\n\nclass ${name}(_${name}, total=False):\n${optional.map((field) => member(field, name, naming)).join('')}\n`;
+  if (optional.length === 0) return dictionary(name, required, '');
+  if (required.length === 0) return dictionary(name, optional, ', total=False');
+  const parts = [`_${name}`, `_${name}Optional`] as const;
+  return `${dictionary(parts[0], required, '')}\n${dictionary(parts[1], optional, ', total=False')}\nclass ${name}(${parts.join(', ')}):\n    pass\n\n`;
 }
 
 const PLAIN: Readonly<Record<Plain, string>> = {

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
+import { TOOLSETS } from '#contract/mcp.js';
 import { typeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catalogue/type-spec.js';
+import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
 import { FUNCTIONS } from '#domain/datapoints/expressions/functions/catalogue.js';
 import { EXPORTS } from '#domain/exports/catalogue.js';
 import type { ExportTable } from '#domain/exports/export-table.js';
@@ -72,6 +74,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
       Object.entries(EXPORT_FORMATS).map(([name, { media, help }]) => [`\`${name}\``, `\`${media}\``, help]),
     ),
   example: () => `\`\`\`text\n${exampleClass()}\`\`\``,
+  plugins: () => pluginExamples(),
   errors: () =>
     table(
       ['code', 'status', 'means'],
@@ -80,6 +83,11 @@ const TABLES: Readonly<Record<string, () => string>> = {
         status === null ? '*job*' : String(status),
         help,
       ]),
+    ),
+  toolsets: () =>
+    table(
+      ['toolset', 'tools', 'selected by default'],
+      Object.entries(TOOLSETS).map(([name, { help, isDefault }]) => [`\`${name}\``, help, isDefault ? 'yes' : '']),
     ),
   findings: () => `${FINDING_CODES.map((code) => `\`${code}\``).join(', ')}.`,
   limits: () =>
@@ -154,6 +162,21 @@ function exampleClass(): string {
   return readFileSync('test/domain/rules/near-high-filter.ts', 'utf8')
     .replaceAll('#domain/rules/', '../')
     .replaceAll('#domain/', '../../');
+}
+
+/** The examples of plug-ins, each with its inputs and its source. */
+function pluginExamples(): string {
+  return Object.entries(PLUGIN_EXAMPLES)
+    .map(([id, { name, kind, inputs, source }]) => {
+      const given = Object.entries(inputs).map(
+        ([input, read]: [string, string | { expression: string; sessions: number }]) =>
+          typeof read === 'string'
+            ? `\`${input}\`: \`${read}\``
+            : `\`${input}\`: \`${read.expression}\` of ${read.sessions} sessions`,
+      );
+      return `**${name}** (\`${id}\`), a ${kind}. Inputs: ${given.join(', ')}.\n\n\`\`\`text\n${source}\`\`\``;
+    })
+    .join('\n\n');
 }
 
 /** Parameters that most classes of a catalogue have and the text beside its table explains. */

@@ -49,11 +49,14 @@ export interface Terms extends Review {
   readonly basket?: (security: number, t: number) => number;
   /** Multiplies the shares of a basket at a split. */
   readonly splitsKeepWeight?: boolean;
-  /** Changes of constituents after a close; undefined for none. */
-  readonly between?: (t: number, shares: Shares) => Shares | undefined;
+  /** Changes of constituents after a close where no review takes effect; undefined where there are none. */
+  readonly between?: (t: number, shares: Shares, heldAfter: HeldAfter) => Shares | undefined;
 }
 
 export type Shares = Map<number, number>;
+
+/** Shares after the changes at the close of a session; undefined before the base. */
+export type HeldAfter = (t: number) => Shares | undefined;
 
 const BASE_VALUE = 1000;
 
@@ -92,7 +95,7 @@ interface Due {
   readonly pricing: number;
 }
 
-/** What is due at each effective close, the review that counts first; the base is decided and priced on its own day. */
+/** Reviews by their effective closes, the one that counts first; the base is decided and priced on its own day. */
 function dueBySession(dates: readonly string[], base: number, terms: Terms): Map<number, Due> {
   const due = new Map<number, Due>();
   for (const review of [terms, ...(terms.reviews ?? [])]) {
@@ -126,6 +129,7 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
   const compositions: Composition[] = [];
   const levels: number[] = [];
   const heldOn = new Map<number, Shares>();
+  const heldAfter = new Map<number, Shares>();
   let shares: Shares = new Map();
   let phase = null as Phase | null;
   let level = BASE_VALUE;
@@ -141,7 +145,8 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
     levels.push(level);
     heldOn.set(t, shares);
     const now = due.get(t);
-    const changed = now === undefined && phase === null ? terms.between?.(t, shares) : undefined;
+    const changed =
+      now === undefined && phase === null ? terms.between?.(t, shares, (s) => heldAfter.get(s)) : undefined;
     if (changed !== undefined) shares = changed;
     if (now !== undefined) {
       const before = heldOn.get(Math.max(base, now.decision))!;
@@ -159,6 +164,7 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
       compositions.push({ date: dates[t]!, weights: weightsOf(shares, t) });
     } else if (now !== undefined || changed !== undefined)
       compositions.push({ date: dates[t]!, weights: weightsOf(shares, t) });
+    heldAfter.set(t, shares);
   }
   return { base, levels, compositions };
 }

@@ -1,7 +1,7 @@
 import { runIndex, type PlainRun } from './index-run.js';
 import type { Market } from './market.js';
 import { hasBars, type Rulebook, type Schedule } from './parents.js';
-import { buffered, proportional, ranked, sampleCovariance, sum, type Weights } from './plain.js';
+import { buffered, proportional, ranked, sampleCovariance, sum, zScores, type Weights } from './plain.js';
 import { solveProgramme, type Row } from './quadratic.js';
 
 const HALF_YEARLY: Schedule = { months: [5, 11], anchor: { day: 'last' } };
@@ -32,21 +32,31 @@ const between = (low: readonly number[], high: readonly number[]): Row[] =>
     { terms: oneOf(k, -1), most: -least },
   ]);
 
-/** Rows that keep groups within a distance of the parent. */
+/** Rows that keep groups within a distance of the parent, small ones below three times their weight in it. */
 function groupRows(
   { market, t, securities, parent }: Problem,
   name: string,
-  { within }: { readonly within: number },
+  { within, small = 0 }: { readonly within: number; readonly small?: number },
 ): Row[] {
   const groups = new Set(securities.map((i) => market.text(i, t, name)));
   return [...groups].flatMap((group) => {
     const members = securities.flatMap((i, k) => (market.text(i, t, name) === group ? [k] : []));
     const own = sum(members.map((k) => parent[k]!));
     return [
-      { terms: members.map((k): [number, number] => [k, 1]), most: own + within },
+      { terms: members.map((k): [number, number] => [k, 1]), most: own < small ? 3 * own : own + within },
       { terms: members.map((k): [number, number] => [k, -1]), most: within - own },
     ];
   });
+}
+
+/** Rows that keep the active exposure to standardised values within a distance; a missing value counts as the mean. */
+function styleRows({ parent }: Problem, values: readonly number[], within: number): Row[] {
+  const z = zScores(values).map((value) => (Number.isNaN(value) ? 0 : value));
+  const own = sum(z.map((value, k) => value * parent[k]!));
+  return [
+    { terms: z.map((value, k): [number, number] => [k, value]), most: own + within },
+    { terms: z.map((value, k): [number, number] => [k, -value]), most: within - own },
+  ];
 }
 
 /** Large securities with a full history, and weights within them. */
@@ -83,6 +93,138 @@ function derived(
 /** Weights above rounding, by security. */
 const positive = (securities: readonly number[], x: readonly number[]): Weights =>
   new Map(securities.flatMap((i, k) => (x[k]! > 1e-9 ? [[i, x[k]!] as [number, number]] : [])));
+
+/** Rows of variables for each distance from the held weight, whose sum is at most twice the limit. */
+function turnoverRows(securities: readonly number[], held: Weights, limit: number): Row[] {
+  const n = securities.length;
+  const outside = sum([...held].map(([i, weight]) => (securities.includes(i) ? 0 : weight)));
+  const from = securities.map((i) => held.get(i) ?? 0);
+  const apart = (k: number, sign: number): Row['terms'] => [
+    [k, sign],
+    [n + k, -1],
+  ];
+  return [
+    ...from.flatMap((weight, k): Row[] => [
+      { terms: apart(k, 1), most: weight },
+      { terms: apart(k, -1), most: -weight },
+    ]),
+    { terms: from.map((_, k): [number, number] => [n + k, 1]), most: 2 * limit - outside },
+  ];
+}
+
+const WIDER = [0.07, 0.09, 0.11, 0.13, 0.15, 0.17, 0.19, 0.2];
+
+interface Limits {
+  readonly turnover: number;
+  readonly sectors: number;
+  readonly countries: number;
+}
+
+/** Limits in the order in which they are relaxed. */
+const STAGES: readonly Limits[] = [
+  ...[0.1, 0.15, 0.2, 0.25, 0.3].map((turnover) => ({ turnover, sectors: 0.05, countries: 0.05 })),
+  ...WIDER.map((sectors) => ({ turnover: 0.3, sectors, countries: 0.05 })),
+  ...WIDER.map((countries) => ({ turnover: 0.3, sectors: 0.2, countries })),
+];
+
+/** Weights of at least `least` or none at all that minimise the variance: every choice of names is solved for or ruled out. */
+function leastVariance({
+  covariance,
+  rowsOf,
+  least,
+}: {
+  readonly covariance: readonly (readonly number[])[];
+  /** Rows of the weights of some securities, and further variables. */
+  rowsOf(kept: readonly number[]): { readonly rows: readonly Row[]; readonly further: number };
+  readonly least: number;
+}): number[] | undefined {
+  let best: { readonly x: number[]; readonly variance: number } | undefined;
+  const search = (kept: readonly number[], raised: ReadonlySet<number>): void => {
+    const { rows, further } = rowsOf(kept);
+    const n = kept.length;
+    const P = Array.from({ length: n + further }, (_, i) =>
+      Array.from({ length: n + further }, (__, j) => (i < n && j < n ? covariance[kept[i]!]![kept[j]!]! : 0)),
+    );
+    const raisedRows = kept.flatMap((k, at) => (raised.has(k) ? [{ terms: oneOf(at, -1), most: -least }] : []));
+    const solved = solveProgramme({ P, q: P.map(() => 0), summed: n, rows: [...rows, ...raisedRows] });
+    if (solved === undefined) return;
+    const x = solved.slice(0, n);
+    const variance = sum(x.map((a, i) => sum(x.map((b, j) => a * b * P[i]![j]!))));
+    if (best !== undefined && variance >= best.variance * (1 - 1e-13)) return;
+    const open = kept.flatMap((_, at) => (x[at]! > 1e-9 && x[at]! < least - 1e-12 ? [at] : []));
+    if (open.length === 0) {
+      const whole = covariance.map(() => 0);
+      kept.forEach((k, at) => (whole[k] = x[at]!));
+      best = { x: whole, variance };
+      return;
+    }
+    const at = open.toSorted((a, b) => Math.abs(x[b]! - least / 2) - Math.abs(x[a]! - least / 2))[0]!;
+    const k = kept[at]!;
+    const without = () =>
+      search(
+        kept.filter((other) => other !== k),
+        raised,
+      );
+    const raise = () => search(kept, new Set([...raised, k]));
+    if (x[at]! < least / 2) {
+      without();
+      raise();
+    } else {
+      raise();
+      without();
+    }
+  };
+  search(
+    covariance.map((_, k) => k),
+    new Set(),
+  );
+  return best?.x;
+}
+
+export const minimumVolatility =
+  (count: number, most: number): Rulebook =>
+  (market, baseDate) =>
+    derived({ market, baseDate, count }, 'price', (problem, held) => {
+      const { t, securities, parent } = problem;
+      const covariance = covarianceOf(market, securities, t);
+      const styles = [
+        securities.map((i) => Math.log(market.floatCap(i, t))),
+        securities.map((i) => market.fact(i, t, 'BOOK_TO_PRICE')),
+        securities.map((i) => market.yield(i, t)),
+      ];
+      const fixed = [
+        ...between(
+          parent.map(() => 0),
+          parent.map((weight) => Math.min(most, 20 * weight)),
+        ),
+        ...styles.flatMap((values) => styleRows(problem, values, 0.25)),
+      ];
+      for (const { turnover, sectors, countries } of STAGES) {
+        const rows = [
+          ...fixed,
+          ...groupRows(problem, 'SECTOR', { within: sectors, small: 0.025 }),
+          ...groupRows(problem, 'COUNTRY', { within: countries, small: 0.025 }),
+        ];
+        const rowsOf = (kept: readonly number[]) => {
+          const own = keptRows(rows, kept);
+          if (held === null) return { rows: own, further: 0 };
+          const names = kept.map((k) => securities[k]!);
+          return { rows: [...own, ...turnoverRows(names, held, turnover)], further: kept.length };
+        };
+        const x = leastVariance({ covariance, rowsOf, least: 0.0005 });
+        if (x !== undefined) return positive(securities, x);
+      }
+      throw new Error('no weights keep the limits');
+    });
+
+/** Rows of the securities that are kept; a row of none of them is left out. */
+function keptRows(rows: readonly Row[], kept: readonly number[]): Row[] {
+  const place = new Map(kept.map((k, at) => [k, at]));
+  return rows.flatMap(({ terms, most }) => {
+    const own = terms.flatMap(([k, a]): [number, number][] => (place.has(k) ? [[place.get(k)!, a]] : []));
+    return own.length === 0 ? [] : [{ terms: own, most }];
+  });
+}
 
 export const parisAligned =
   (count: number, most: number): Rulebook =>

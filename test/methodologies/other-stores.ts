@@ -1,6 +1,8 @@
 import { drawing, type RawStore } from './store.js';
 
 const COINS = 16;
+/** Security of a fifth of the market and more. */
+const LARGEST = 16;
 const DAY = 86_400_000;
 
 interface Sketch {
@@ -27,6 +29,26 @@ function emptyStore({ dates, ids }: Sketch, random: () => number): RawStore {
     facts: ids.map(() => []),
     universes: {},
     series: { CASH },
+  };
+}
+
+/**
+ * The store with some forty securities that are far larger than all others, one of them by far, and with some of high
+ * dividends: weights reach their caps.
+ */
+export function withGiants(store: RawStore): RawStore {
+  const caps = store.close.map((row, i) => {
+    const first = row.findIndex((value) => !Number.isNaN(value));
+    return row[first]! * store.shares[i]![first]!;
+  });
+  const most = Math.max(...caps);
+  const times = (i: number) => (i % 6 === 4 ? ((i === LARGEST ? 1500 : 30) * most) / caps[i]! : 1);
+  return {
+    ...store,
+    shares: store.shares.map((row, i) => row.map((count) => Math.round(count * times(i)))),
+    dividends: store.dividends.map((rows, i) =>
+      i % 12 === 0 ? rows.map(({ date, value }) => ({ date, value: Math.round(value * 12e4) / 1e4 })) : rows,
+    ),
   };
 }
 

@@ -271,22 +271,32 @@ export function mostDiversifiedWeights(covariance: readonly (readonly number[])[
   throw new Error('the active set does not settle');
 }
 
-/** Solves a system of linear equations by elimination with pivots. */
+/** A pivot of rounding: its unknown does not follow from the equations. */
+const NO_PIVOT = 1e-11;
+
+/** Solves a system of linear equations by elimination with pivots. Unknowns that do not follow from them are zero. */
 export function solve(matrix: readonly (readonly number[])[], right: readonly number[]): number[] {
-  const rows = matrix.map((row, i) => [...row, right[i]!]);
+  const rows = matrix.map((row, i) => Float64Array.from([...row, right[i]!]));
   const n = rows.length;
+  const pivots: { readonly row: Float64Array; readonly column: number }[] = [];
   for (let column = 0; column < n; column++) {
-    const pivot = rows
-      .slice(column)
-      .reduce((best, row, k) => (Math.abs(row[column]!) > Math.abs(rows[best]![column]!) ? column + k : best), column);
-    [rows[column], rows[pivot]] = [rows[pivot]!, rows[column]!];
-    for (let i = column + 1; i < n; i++) {
-      const factor = rows[i]![column]! / rows[column]![column]!;
-      for (let j = column; j <= n; j++) rows[i]![j]! -= factor * rows[column]![j]!;
+    const at = pivots.length;
+    let best = at;
+    for (let i = at; i < n; i++) if (Math.abs(rows[i]![column]!) > Math.abs(rows[best]![column]!)) best = i;
+    if (best === n || Math.abs(rows[best]![column]!) < NO_PIVOT) continue;
+    [rows[at], rows[best]] = [rows[best]!, rows[at]!];
+    const row = rows[at]!;
+    pivots.push({ row, column });
+    for (let i = at + 1; i < n; i++) {
+      const factor = rows[i]![column]! / row[column]!;
+      if (factor !== 0) for (let j = column; j <= n; j++) rows[i]![j]! -= factor * row[j]!;
     }
   }
   const x = right.map(() => 0);
-  for (let i = n - 1; i >= 0; i--)
-    x[i] = (rows[i]![n]! - sum(x.map((value, j) => (j > i ? rows[i]![j]! * value : 0)))) / rows[i]![i]!;
+  for (const { row, column } of pivots.toReversed()) {
+    let rest = row[n]!;
+    for (let j = column + 1; j < n; j++) rest -= row[j]! * x[j]!;
+    x[column] = rest / row[column]!;
+  }
   return x;
 }

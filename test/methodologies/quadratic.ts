@@ -19,6 +19,10 @@ const ROUNDS = 60;
 /** Residuals and complementarity at which the rows that bind are known. */
 const ENOUGH = 1e-7;
 const GAP = 1e-11;
+/** Excess over a row, and multiplier below zero, that are rounding. */
+const EXACT = 1e-10;
+/** Sets of binding rows that are tried. */
+const SETS_MAX = 200;
 /** Part of the way to a bound that one step goes. */
 const PART = 0.995;
 
@@ -37,8 +41,10 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
     const beyond = rows.map((row, k) => rowValue(row, x) + slack[k]! - row.most);
     const gap = slack.reduce((sum, s, k) => sum + s * dual[k]!, 0) / rows.length;
     const worst = Math.max(Math.abs(budget), ...gradient.map(Math.abs), ...beyond.map(Math.abs));
-    if (worst < ENOUGH && gap < GAP)
-      return polished({ P, q, summed, rows: rows.filter((_, k) => dual[k]! > slack[k]!) });
+    if (worst < ENOUGH && gap < GAP) {
+      const binding = rows.filter((_, k) => dual[k]! > slack[k]!);
+      return polished({ P, q, summed, rows }, binding);
+    }
     if (gap > 1e3 || dual.some((value) => value > 1e10)) return undefined;
     const factor = factorised(P, rows, { slack, dual });
     const step = (target: readonly number[]) => {
@@ -74,8 +80,29 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
   return undefined;
 }
 
-/** The optimum with rows that bind as equations, to rounding. */
-function polished({ P, q, summed, rows }: Programme): number[] {
+/**
+ * The optimum to rounding: rows that bind stand as equations. Where one binds only by degeneracy its multiplier is negative,
+ * and it leaves; a row that is then exceeded joins, until the conditions of optimality hold.
+ */
+function polished({ P, q, summed, rows }: Programme, binding: readonly Row[]): number[] {
+  let held = binding.slice();
+  for (let round = 0; round < SETS_MAX; round++) {
+    const { x, multipliers } = withEquations({ P, q, summed, rows: held });
+    const least = Math.min(...multipliers);
+    if (least < -EXACT) {
+      held = held.filter((_, k) => multipliers[k] !== least);
+      continue;
+    }
+    const beyond = rows.map(({ terms, most }) => terms.reduce((sum, [i, a]) => sum + a * x[i]!, -most));
+    const most = Math.max(...beyond);
+    if (most <= EXACT) return x;
+    held = [...held, rows[beyond.indexOf(most)]!];
+  }
+  throw new Error('no set of rows satisfies the conditions of optimality');
+}
+
+/** The optimum where all rows are equations, with their multipliers. */
+function withEquations({ P, q, summed, rows }: Programme): { readonly x: number[]; readonly multipliers: number[] } {
   const n = q.length;
   const budget: Row = { terms: Array.from({ length: summed }, (_, i) => [i, 1] as const), most: 1 };
   const equal = [budget, ...rows];
@@ -89,7 +116,8 @@ function polished({ P, q, summed, rows }: Programme): number[] {
       matrix[i]![n + k]! += a;
     }),
   );
-  return solve(matrix, [...q.map((value) => -value), ...equal.map(({ most }) => most)]).slice(0, n);
+  const solution = solve(matrix, [...q.map((value) => -value), ...equal.map(({ most }) => most)]);
+  return { x: solution.slice(0, n), multipliers: solution.slice(n + 1) };
 }
 
 /** Largest step, up to 1, that keeps values positive; a little more than 1 so that a full step stays one. */

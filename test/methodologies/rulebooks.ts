@@ -5,7 +5,6 @@ import {
   committee,
   equalWeight,
   bestInClass,
-  largest100,
   sizeSegments,
   fixedCount,
   midCap50,
@@ -30,8 +29,9 @@ import {
 
 import { developedNet, phasedFreeFloat, tenForty } from './cap-rules.js';
 import { risingDividends } from './dividend-rules.js';
+import { largest100, leadersOfGroups } from './event-rules.js';
 import { growth100, leaders40 } from './review-rules.js';
-import { parisAligned } from './optimised-rules.js';
+import { minimumVolatility, parisAligned } from './optimised-rules.js';
 import { hierarchicalRiskParity } from './risk-rules.js';
 
 /** Rules by the id of their template, with the numbers of securities of this store. */
@@ -70,11 +70,20 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'maximum-diversification': maximumDiversification,
   'hierarchical-risk-parity': hierarchicalRiskParity,
   'leaders-40': leaders40,
+  'supersector-leaders-50': leadersOfGroups({ coverage: 0.97, exit: 54 }),
   'growth-100': growth100,
   'ten-forty': tenForty,
   'developed-net': developedNet,
   'phased-free-float': phasedFreeFloat,
   'paris-aligned': parisAligned(100, 0.06),
+  'minimum-volatility': minimumVolatility(60, 0.05),
+};
+
+/** Rules with caps that no weight of the drawn store reaches. */
+export const CAPPED: Readonly<Record<string, Rulebook>> = {
+  'fixed-count-600': RULEBOOKS['fixed-count-600']!,
+  'mid-cap-50': midCap50,
+  'select-dividend': selectDividend,
 };
 
 /** The contracts designated in each month at their production weights, rolled into over five closes. */

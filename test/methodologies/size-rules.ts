@@ -51,17 +51,6 @@ export const bestInClass =
       },
     });
 
-export const largest100: Rulebook = (market, baseDate) => ({
-  '': runIndex(market, baseDate, {
-    ...EVERY_QUARTER,
-    lag: 13,
-    decide(t, members) {
-      const order = ranked(market.listed(t), (i) => market.cap(i, t));
-      return proportional(buffered(order, members, { count: 100, enter: 90, exit: 110 }), (i) => market.floatCap(i, t));
-    },
-  }),
-});
-
 export const sizeSegments =
   (count: number): Rulebook =>
   (market, baseDate) => {

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 /** Securities of the store. */
 const SECURITIES = 250;
 const SEED = 44;
+/** A large security, and the session on which it leaves the exchange. */
+const LARGE_LEAVER = { security: 65, session: 720 };
 
-/** Days on which the New York Stock Exchange was closed, beside weekends. */
+/** Days on which the New York Stock Exchange was closed, in addition to weekends. */
 const CLOSED = new Set(
   `2014-01-01 2014-01-20 2014-02-17 2014-04-18 2014-05-26 2014-07-04 2014-09-01 2014-11-27 2014-12-25
   2015-01-01 2015-01-19 2015-02-16 2015-04-03 2015-05-25 2015-07-03 2015-09-07 2015-11-26 2015-12-25
@@ -114,7 +116,7 @@ function sessionsBetween(first: string, last: string): string[] {
   return dates;
 }
 
-/** The same store at every call. */
+/** Draws the store; every call draws equal numbers. */
 export function drawStore(): RawStore {
   const random = drawing(SEED);
   const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
@@ -135,6 +137,7 @@ export function drawStore(): RawStore {
     delisted: ids.map((_, i) => (i % 41 === 17 ? 400 + 90 * Math.floor(i / 41) : -1)),
   };
   ids.forEach((_, i) => drawBars(store, i, { random, normal, market, sector: sectors[i % SECTORS.length]! }));
+  delist(store, LARGE_LEAVER);
   return {
     ...store,
     dividends: ids.map((_, i) => drawDividends(store, i, random)),
@@ -144,10 +147,15 @@ export function drawStore(): RawStore {
   };
 }
 
-type Bars = Pick<
-  RawStore,
-  'dates' | 'ids' | 'close' | 'volume' | 'shares' | 'float' | 'split' | 'special' | 'delisted'
->;
+/** Takes a security that has been drawn off the exchange: others keep their draws. */
+function delist(store: Bars, { security, session }: { readonly security: number; readonly session: number }): void {
+  store.delisted[security] = session;
+  for (const panel of [store.close, store.volume, store.shares, store.float]) panel[security]!.fill(NaN, session + 1);
+}
+
+type Bars = Pick<RawStore, 'dates' | 'ids' | 'close' | 'volume' | 'shares' | 'float' | 'split' | 'special'> & {
+  readonly delisted: number[];
+};
 
 interface Draw {
   readonly random: () => number;

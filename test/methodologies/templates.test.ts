@@ -6,8 +6,8 @@ import { liveService, type LiveService } from '../real/live.js';
 import type { PlainRun } from './index-run.js';
 import { createMarket, type Market } from './market.js';
 import { cryptoCapped, OVERLAY_RULEBOOKS } from './overlays.js';
-import { drawCoins, drawContracts } from './other-stores.js';
-import { commodityRoll, RULEBOOKS } from './rulebooks.js';
+import { drawCoins, drawContracts, withGiants } from './other-stores.js';
+import { CAPPED, commodityRoll, RULEBOOKS } from './rulebooks.js';
 import type { Rulebook } from './parents.js';
 import { drawStore, writeStore } from './store.js';
 
@@ -18,7 +18,7 @@ const TOLERANCE = 1e-9;
 const REVIEWS_MIN = 3;
 const SESSIONS_MIN = 750;
 
-/** Numbers of securities in the templates and what they are in a store of 250, by template. */
+/** Numbers of securities in the templates and their equivalents in a store of 250, by template. */
 const SCALED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   'style-pair': [['"count":1000', '"count":150']],
   'size-segments': [['"count":3000', '"count":200']],
@@ -26,6 +26,14 @@ const SCALED: Readonly<Record<string, readonly (readonly [string, string])[]>> =
     ['"count":150', '"count":100'],
     ['"upper":0.02', '"upper":0.06'],
     ['"lower":-0.05,"upper":0.05', '"lower":-0.15,"upper":0.15'],
+  ],
+  'minimum-volatility': [
+    ['"count":150', '"count":60'],
+    ['"upper":0.015', '"upper":0.05'],
+  ],
+  'supersector-leaders-50': [
+    ['COVERED < 0.6', 'COVERED < 0.97'],
+    ['"rank":74', '"rank":54'],
   ],
   'fundamental-weights': [['"count":1000', '"count":100']],
   'fixed-count-600': [['"count":600,"enter_rank":550,"exit_rank":750', '"count":120,"enter_rank":110,"exit_rank":150']],
@@ -38,7 +46,11 @@ interface Levels {
 }
 
 interface BacktestResult {
-  readonly rebalances: readonly { readonly date: string; readonly weights: Readonly<Record<string, number>> }[];
+  readonly rebalances: readonly {
+    readonly date: string;
+    readonly cause: string;
+    readonly weights: Readonly<Record<string, number>>;
+  }[];
 }
 
 const store = drawStore();
@@ -46,10 +58,13 @@ const store = drawStore();
 const MARKETS = {
   drawn: { market: createMarket(store), rulebooks: { ...RULEBOOKS, ...OVERLAY_RULEBOOKS } },
   coins: { market: createMarket(drawCoins()), rulebooks: { 'crypto-capped': cryptoCapped } },
+  giants: { market: createMarket(withGiants(store)), rulebooks: CAPPED },
   contracts: { market: createMarket(drawContracts(store.dates)), rulebooks: { 'commodity-roll': commodityRoll } },
 } satisfies Record<string, { readonly market: Market; readonly rulebooks: Readonly<Record<string, Rulebook>> }>;
 type StoreId = keyof typeof MARKETS;
 const rows: string[] = [];
+/** Causes of rebalances, by index. */
+const causes = new Map<string, Set<string>>();
 let service: LiveService;
 
 beforeAll(async () => {
@@ -72,8 +87,8 @@ async function activate(id: StoreId): Promise<void> {
 
 test('every template that ships has rules written down in plain code, and runs on this store', async () => {
   const { templates } = await service.ok<TemplateCollection>('GET', '/indices/templates');
-  const all = Object.values(MARKETS).flatMap(({ rulebooks }) => Object.keys(rulebooks));
-  expect(templates.map(({ id }) => id)).toEqual(all.toSorted());
+  const all = new Set(Object.values(MARKETS).flatMap(({ rulebooks }) => Object.keys(rulebooks)));
+  expect(templates.map(({ id }) => id)).toEqual([...all].toSorted());
   const own = Object.keys(MARKETS.drawn.rulebooks);
   expect(templates.filter(({ id, can_run: canRun }) => own.includes(id) && canRun !== true)).toEqual([]);
 });
@@ -105,6 +120,7 @@ async function compareTemplate(storeId: StoreId, id: string): Promise<void> {
     const job = await service.job<BacktestResult>(`/analytics/${indexId}/backtest`);
     serviceMs += performance.now() - start;
     expect(job.error).toBeNull();
+    causes.set(indexId, new Set(job.result.rebalances.map(({ cause }) => cause)));
     const plain = runs[indexId.slice(stem.length)]!;
     weightDifference = Math.max(
       weightDifference,
@@ -132,6 +148,12 @@ async function compareTemplate(storeId: StoreId, id: string): Promise<void> {
   expect(levelDifference).toBeLessThanOrEqual(TOLERANCE);
 }
 
+test('constituents of the drawn store change between reviews by every rule of two methodologies', () => {
+  const changes = ['fast_entry', 'fast_exit', 'replacement', 'schedule'];
+  expect([...causes.get('SUPERSECTOR-LEADERS-50')!].toSorted()).toEqual(changes);
+  expect([...causes.get('LARGEST-100')!].toSorted()).toEqual(['replacement', 'schedule']);
+});
+
 test('a template becomes an index under another id by one command, which replaces nothing', async () => {
   const words = ['index', 'new', '--from', 'low-volatility', '--id', 'CALM', '--url', service.url];
   expect((await finishedHere(words)).status).toBe(0);
@@ -157,14 +179,29 @@ test('the level of a template is that of the index it becomes, over the last thr
   expect(level.data).toEqual(level.index.map((date) => levelOn.get(date)));
 });
 
-test.each(['coins', 'contracts'] as const)('templates on the store %s are those of their rules', async (storeId) => {
-  await activate(storeId);
-  for (const id of Object.keys(MARKETS[storeId].rulebooks)) {
-    const { can_run: canRun } = await service.ok<TemplateDetail>('GET', `/indices/templates/${id}`);
-    expect(canRun).toBe(true);
-    await compareTemplate(storeId, id);
+test('the caps of three methodologies hold weights on the store of giants', () => {
+  const caps = { 'fixed-count-600': 0.2, 'mid-cap-50': 0.1, 'select-dividend': 0.15 };
+  for (const [id, rulebook] of Object.entries(CAPPED)) {
+    const { compositions } = rulebook(MARKETS.giants.market, BASE_DATE)['']!;
+    const most = compositions.map(({ weights }) => Math.max(...weights.values()));
+    expect(
+      most.filter((weight) => Math.abs(weight - caps[id as keyof typeof caps]) < 1e-12).length,
+      id,
+    ).toBeGreaterThan(2);
   }
 });
+
+test.each(['coins', 'contracts', 'giants'] as const)(
+  'templates on the store %s are those of their rules',
+  async (storeId) => {
+    await activate(storeId);
+    for (const id of Object.keys(MARKETS[storeId].rulebooks)) {
+      const { can_run: canRun } = await service.ok<TemplateDetail>('GET', `/indices/templates/${id}`);
+      expect(canRun).toBe(true);
+      await compareTemplate(storeId, id);
+    }
+  },
+);
 
 test('a store without shares, sectors and series cannot run the templates that read them, and says so', async () => {
   const data = ['2024-01-02', '2024-01-03'].map((date) => ['A', date, 100]);

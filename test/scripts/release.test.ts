@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
-import { temporaryFolder } from '../store/temporary-folder.js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 
 const run = promisify(execFile);
 const ROOM = { maxBuffer: 64 << 20 };
@@ -50,24 +50,126 @@ test('the bill of materials names every package of a release with its hash, and 
   for (const { dependsOn } of bill.dependencies) for (const ref of dependsOn) expect(refs).toContain(ref);
 });
 
+/** Files of a packed package. */
+type Packed = readonly { readonly path: string }[];
+
+/** Packages of two runs, each in its folder, and a project in which the first is installed without anything else. */
+let packages: readonly { readonly file: string; readonly files: Packed }[];
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'divisor-packed-'));
+  packages = await Promise.all(['first', 'second'].map((name) => packedInto(join(folder, name))));
+  const place = join(folder, 'node_modules/divisor');
+  await mkdir(place, { recursive: true });
+  await run('tar', ['xf', packages[0]!.file, '-C', place, '--strip-components', '1']);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function packedInto(place: string): Promise<(typeof packages)[number]> {
+  await mkdir(place);
+  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', place], ROOM);
+  const [{ filename, files }] = JSON.parse(stdout) as [{ readonly filename: string; readonly files: Packed }];
+  return { file: join(place, filename), files };
+}
+
+/** Output of a program of the project. @throws Error where it fails */
+async function outputOf(name: string, program: string): Promise<string> {
+  await writeFile(join(folder, name), program);
+  return (await run(process.execPath, [name], { ...ROOM, cwd: folder })).stdout;
+}
+
 test('a packed release has the same bytes every time, and holds no test, cache or secret', async () => {
-  const hashes = [];
-  let files: readonly { readonly path: string }[] = [];
-  for (let i = 0; i < 2; i++) {
-    const folder = await temporaryFolder();
-    const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], ROOM);
-    const [packed] = JSON.parse(stdout) as [{ readonly filename: string; readonly files: typeof files }];
-    hashes.push(
+  const hashes = await Promise.all(
+    packages.map(async ({ file }) =>
       createHash('sha512')
-        .update(await readFile(join(folder, packed.filename)))
+        .update(await readFile(file))
         .digest('hex'),
-    );
-    ({ files } = packed);
-  }
+    ),
+  );
   expect(hashes[0]).toBe(hashes[1]);
-  const paths = files.map(({ path }) => path);
-  expect(paths).toEqual(expect.arrayContaining(['package.json', 'LICENSE', 'SECURITY.md', 'dist/src/main.js']));
+  const paths = packages[0]!.files.map(({ path }) => path);
+  expect(paths).toEqual(
+    expect.arrayContaining(['package.json', 'LICENSE', 'SECURITY.md', 'dist/src/main.js', 'dist/engine/engine.js']),
+  );
   expect(
     paths.filter((path) => /^dist\/(?:test|bench|\.build)\/|node_modules\/|\.cache$|\.pem$|__pycache__/.test(path)),
   ).toEqual([]);
+});
+
+const readme = readFileSync('README.md', 'utf8');
+const example = /^```js\n(.*?)^```$/ms.exec(readme)![1]!;
+
+test('the example of the README has at most 30 lines', () => {
+  expect(example.split('\n').length - 1).toBeLessThanOrEqual(30);
+});
+
+test('the example of the README runs with nothing but the packed package, and its levels are those worked by hand', async () => {
+  const shown = JSON.parse(await outputOf('example.mjs', example)) as {
+    readonly findings: readonly unknown[];
+    readonly dates: readonly string[];
+    readonly levels: readonly number[];
+    readonly divisor: readonly number[];
+    readonly weights: readonly (readonly [string, number])[];
+    readonly why: boolean;
+    readonly hash: string;
+  };
+  // A third of the money in each of three securities, held from the first close on.
+  const growth = [
+    [1, 1, 1],
+    [1.1, 1, 0.95],
+    [1.2, 1.05, 0.9],
+    [1.2, 0.95, 0.975],
+    [1.3, 1, 1],
+  ];
+  expect(shown.dates).toEqual(['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08']);
+  growth.forEach(([a, b, c], t) => expect(shown.levels[t]).toBeCloseTo((1000 * (a! + b! + c!)) / 3, 9));
+  expect(shown.divisor).toEqual([1, 1, 1, 1, 1]);
+  const total = 1.2 + 0.95 + 0.975;
+  expect(shown.weights.map(([name]) => name)).toEqual(['AAA', 'CCC', 'BBB']);
+  [1.2 / total, 0.975 / total, 0.95 / total].forEach((weight, i) =>
+    expect(shown.weights[i]![1]).toBeCloseTo(weight, 12),
+  );
+  expect([shown.findings, shown.why]).toEqual([[], true]);
+  expect(shown.hash).toMatch(/^[0-9a-f]{64}$/);
+});
+
+test('an import of the engine changes no global, writes nothing and keeps nothing open', async () => {
+  const program = `
+    const before = new Set(Reflect.ownKeys(globalThis));
+    const { openEngine } = await import('divisor/engine');
+    const added = Reflect.ownKeys(globalThis).filter((key) => !before.has(key)).map(String);
+    const open = process.getActiveResourcesInfo().filter((kind) => !/Pipe|TTY|CloseReq/.test(kind));
+    console.log(JSON.stringify({ kind: typeof openEngine, added, open, listeners: process.eventNames().length }));`;
+  const written = await outputOf('import.mjs', program);
+  const nothing = await outputOf('nothing.mjs', 'console.log(process.eventNames().length);');
+  const expected = { kind: 'function', added: [], open: [], listeners: Number(nothing) };
+  expect(JSON.parse(written)).toEqual(expected);
+});
+
+const typed = `
+  import { openEngine, type Backtest, type EngineError } from 'divisor/engine';
+  const engine = await openEngine({
+    market: { prices: { dates: new Int32Array(0), identifiers: [], fields: { CLOSE: new Float64Array(0) } } },
+  });
+  const run: Backtest = engine.backtest('EQ', { start: '2024-01-02' });
+  const last: number | undefined = run.levels('total').levels.at(-1);
+  const names: readonly string[] = run.weights().weights.map(({ identifier }) => identifier);
+  export const all = [last, names, (undefined as unknown as EngineError).code];`;
+
+test.each(['nodenext', 'bundler'])('its types compile in a strict program that resolves by %s', async (resolution) => {
+  const module = resolution === 'bundler' ? 'preserve' : 'nodenext';
+  const options = ['--module', module, '--moduleResolution', resolution, '--target', 'es2022', '--lib', 'es2023,dom'];
+  const compile = (file: string) =>
+    run(
+      process.execPath,
+      [resolve('node_modules/typescript/bin/tsc'), ...options, '--strict', '--noEmit', '--types', '', file],
+      { cwd: folder },
+    ).then(
+      () => '',
+      (failure: { readonly stdout: string }) => failure.stdout,
+    );
+  await writeFile(join(folder, 'typed.mts'), typed);
+  await writeFile(join(folder, 'wrong.mts'), typed.replace("levels('total')", "levels('gross')"));
+  expect(await compile('typed.mts')).toBe('');
+  expect(await compile('wrong.mts')).toContain('"gross"');
 });

@@ -7,7 +7,8 @@ import { auditBatches, auditHash, auditHead, entryId } from '#store/audit/log.js
 import { sealAudit } from '#store/audit/seals.js';
 import { createAuditCheck, verifyAudit } from '#store/audit/verify-audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
-import { hashOf, newSigningKey, signHash } from '#store/publication/signing.js';
+import { newSigningKey, signHash } from '#store/publication/signing.js';
+import { hashOf } from '#store/publication/statement-hash.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { temporaryFolders } from './temporary-folder.js';

@@ -1,9 +1,9 @@
 import { priceSessions } from '#domain/documents/stale-sessions.js';
 import { announcedOn } from '#domain/schedule/index-schedule.js';
+import { announcementOf, areAnnounced, asIfEffective } from '#domain/books/announced-composition.js';
 import { asDecided, type Composer } from '#domain/books/compositions.js';
-import { addComposition, decideOne } from '#domain/books/decide-one.js';
 import { knownCompositions } from '#domain/books/known-compositions.js';
-import { dueOn, nextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
+import { nextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
 import type { Decided } from '#domain/books/decider.js';
 import { takeEffect } from '#domain/books/take-effect.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
@@ -148,7 +148,7 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   const next = isScheduled
     ? scheduled
     : [{ date: calledFor.effective, session: calledFor.effective, decision: calledFor.decision }];
-  const isAnnounced = isAnnouncedOn(next, day) && (!isDerived || next[0]!.session === day);
+  const isAnnounced = areAnnounced(next, day) && (!isDerived || next[0]!.session === day);
   const orders = { indexId, session, engine, next: isAnnounced ? next : [] };
   const { decided, decision, traded, announced, findings } =
     isReviewed(next) && isAnnounced && !isDerived ? reviewedOrders(composer, orders) : plainOrders(composer, orders);
@@ -165,11 +165,6 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
       ...leftSince({ sm, session, decision: decided }, { announced, weights }),
     ],
   };
-}
-
-/** Whether rebalances to come on one session are announced, each of them. */
-function isAnnouncedOn(next: readonly NextRebalance[], day: Day): boolean {
-  return next.length > 0 && next.every(({ decision, announcement = decision }) => announcement <= day);
 }
 
 /** Whether a rebalance to come is more than the selection and weighting of the first text at one close. */
@@ -228,14 +223,9 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
 /** What the reviews of one session, or a close of a phase, lead to as if it took effect today. */
 function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
   const sm = composer.market(indexId);
-  const known = (knownCompositions(composer, indexId)?.list ?? []).filter((one) => one.session < session);
-  const findings: Finding[] = [];
-  for (const one of next) {
-    const decided = decideOne(composer, { indexId, rebalance: dueOn(sm, session, one), known });
-    findings.push(...decided.findings);
-    if (decided.composition) addComposition(known, decided.composition);
-  }
-  const traded = known.at(-1);
+  const before = (knownCompositions(composer, indexId)?.list ?? []).filter((one) => one.session < session);
+  const { list, findings } = asIfEffective(composer, { indexId, session, before, next });
+  const traded = list.at(-1);
   if (traded === undefined) throw allEnded(indexId, next[0]!.decision);
   const decided = Math.min(traded.decision, session);
   return { decided, decision: sm.sessions[decided]!, traded, announced: weightsOf(asDecided(traded)), findings };
@@ -251,7 +241,7 @@ function unannounced({ id, rebalance }: IndexDocument, day: Day, next: NextRebal
   const path = 'as_of';
   const of = `the orders are for what the rules decide on ${formatDay(day)}`;
   if (next !== undefined) {
-    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is ${next.announcement === undefined ? 'decided' : 'announced'} on ${formatDay(next.announcement ?? next.decision)}: ${of}.`;
+    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is ${next.announcement === undefined ? 'decided' : 'announced'} on ${formatDay(announcementOf(next))}: ${of}.`;
     return { severity: 'info', code: 'NOT_ANNOUNCED', path, message };
   }
   const { frequency } = rebalance;

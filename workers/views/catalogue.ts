@@ -8,7 +8,7 @@ import { closesView } from '#views/closes-view.js';
 import { comparisonBytes, comparisonCsv, writeComparison } from '#views/compare-view.js';
 import { exposuresFile } from '#views/exposures/exposures-file.js';
 import { exposuresBytes, writeExposures } from '#views/exposures/exposures-json.js';
-import { indexLevels, writeLevels } from '#views/levels-view.js';
+import { shownLevels, writeLevels } from '#views/levels-view.js';
 import { limitsFile } from '#views/limits/limits-file.js';
 import { metricsView, performanceView } from '#views/performance-view.js';
 import { overviewBytes, writeOverview } from '#views/run-json.js';
@@ -56,7 +56,7 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   levels: {
     show(asked) {
       const levels = withRunFile(asked.columns, (run) =>
-        indexLevels(run, { variant: asked.variant ?? null, ...windowOf(asked) }),
+        shownLevels(run, { variant: asked.variant ?? null, ...windowOf(asked) }),
       );
       return { write: (json) => writeLevels(json, levels) };
     },
@@ -73,7 +73,7 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
     },
     async file(asked, control) {
       const table = asked.table ?? (asked.fields.length > 0 ? 'fields' : 'groups');
-      return exposuresFile(await showExposures(asked, control), table, asked.format === 'arrow' ? 'arrow' : 'csv');
+      return exposuresFile(await showExposures(asked, control), table, formatOf(asked));
     },
   },
   limits: {

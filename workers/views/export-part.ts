@@ -1,20 +1,24 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
-import type { Task } from '#jobs/tasks.js';
+import type { Task, ThreadInput } from '#jobs/tasks.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
+import { announcedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
 import { exportPart } from '#views/exports/export-part.js';
+import { fileDay } from '#views/exports/index-file.js';
 import { figuresOf } from '../run-files/kept-figures.js';
+import { composerFor } from '../input/index-composer.js';
+import { onEngine } from '../input/numerics.js';
 import { openedMarket } from '../input/open-markets.js';
 import { openFiles } from '../run-files/run-file.js';
 import { workbookPart } from './workbook-part.js';
 
 /** A part of an export of a stored run, written to memory that the service shares. */
 export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
-  const { exportId, run, files, table, format, start, end, by, from, market, room } = input;
+  const { exportId, run, table, format, start, end, by, from, market, room } = input;
   const { sink, written } = sinkInto(new Uint8Array(room));
-  const columns = columnsOf(exportId, files);
+  const { columns, announced } = await openedExport(input, control);
   const keep = (by: MarketData | null) => figuresOf(run, by && market);
-  const open = () => ({ columns, market: market && openedMarket(market), keep });
+  const open = () => ({ columns, market: market && openedMarket(market), keep, announced });
   const common = { table, window: { start, end }, by, from, sink, tick: () => control.report(0) };
   const next =
     format === 'xlsx'
@@ -24,13 +28,37 @@ export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
   return { ...written(), next };
 };
 
-/** The columns of the export that this thread wrote a part of last: the parts of one follow each other. */
-let latest: { readonly exportId: string; readonly columns: RunColumns } | undefined;
+interface OpenedExport {
+  readonly exportId: string;
+  readonly columns: RunColumns;
+  readonly announced: AnnouncedFile | undefined;
+}
+
+/** The export that this thread wrote a part of last: the parts of one follow each other. */
+let latest: OpenedExport | undefined;
 
 /** Files of an export stay open, and the same, as long as it is read. */
-function columnsOf(exportId: string, files: OpenRunFiles): RunColumns {
-  if (latest?.exportId !== exportId) latest = { exportId, columns: openFiles(files) };
-  return latest.columns;
+async function openedExport(input: ThreadInput<'export-part'>, control: TaskControl): Promise<OpenedExport> {
+  const { exportId, files } = input;
+  if (latest?.exportId === exportId) return latest;
+  const columns = openFiles(files);
+  return (latest = { exportId, columns, announced: await announcedIn(columns, input, control) });
+}
+
+/** The announced composition of the index on the session that is asked for; undefined for tables of the stored run. */
+async function announcedIn(
+  columns: RunColumns,
+  { definition, market: handle, end }: ThreadInput<'export-part'>,
+  control: TaskControl,
+): Promise<AnnouncedFile | undefined> {
+  if (definition === undefined || handle === null) return undefined;
+  const day = fileDay(columns, end);
+  const market = openedMarket(handle);
+  const { indexId, documents, models } = definition;
+  return onEngine((engine) => {
+    const composer = composerFor({ market, documents, models, until: day, engine }, control);
+    return announcedFile(composer, { indexId, day });
+  });
 }
 
 /** Fills a room; what has none in it is kept beside it. */

@@ -8,6 +8,8 @@ import { strategyHandlers } from '#http/routes/strategies.js';
 import { createCalendarViews } from '#services/indices/calendars.js';
 import { createEvents } from '#services/indices/events.js';
 import { createDatapointQuestions } from '#services/indices/datapoint-questions.js';
+import { createPlugins } from '#services/indices/plugins.js';
+import { pluginHandlers } from '#http/routes/plugins.js';
 import { createIndexQuestions } from '#services/indices/index-questions.js';
 import { createIndexSchedules } from '#services/indices/index-schedules.js';
 import { createMethodologyTemplates } from '#services/indices/methodology-templates.js';
@@ -37,6 +39,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
   const indices = createIndices(rooms);
   const strategies = createStrategies(rooms);
   const optimisations = createOptimise({ ...rooms, kind: optimise });
+  const plugins = createPlugins(rooms);
   const riskModels = createRiskModels({ ...rooms, kind: risk, validation: validate });
   const today = () => Math.floor(rooms.now() / MS_PER_DAY);
   const indexOf = async (indexId: string) => (await requireIndex(documents, indexId)).document;
@@ -53,6 +56,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
     optimisations,
     kinds: { risk, validate, optimise },
     riskModels,
+    plugins,
     calendarViews,
     handlers: {
       ...calendarHandlers(calendarViews),
@@ -65,6 +69,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
         removals,
       ),
       ...strategyHandlers(strategies, removals),
+      ...pluginHandlers(plugins, removals),
       ...optimiseHandlers(optimisations, indices, removals),
       ...riskModelHandlers(riskModels, createRiskModelImports(rooms)),
     },

@@ -1,13 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { API } from '#contract/api.js';
 import type { Health } from '#contract/health.js';
+import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Removals } from '#http/removals.js';
 import { changelogHandlers } from '#http/routes/changelog.js';
 import { dataHandlers } from '#http/routes/data.js';
-import { documentationHandlers } from '#http/routes/documentation.js';
+import { documentationHandlers, type DocumentationSources } from '#http/routes/documentation.js';
 import { healthHandlers } from '#http/routes/health.js';
 import { jobHandlers } from '#http/routes/jobs.js';
+import { mcpHandlers, type McpSources } from '#http/routes/mcp.js';
 import { metricsHandlers } from '#http/routes/metrics.js';
 import { principalHandlers } from '#http/routes/principal.js';
 import { dataVersionHandlers } from '#http/routes/data-versions.js';
@@ -57,6 +60,12 @@ function lookNowAndThen(health: Pick<HealthService, 'look'>, stopping: AbortSign
   stopping.addEventListener('abort', () => clearInterval(timer), { once: true });
 }
 
+/** The contract as the build has written it, which is faster than making it again. */
+function contractOf({ built, openApi }: DocumentationSources): OpenApiDocument {
+  const page = built('contract');
+  return page === undefined ? openApi() : (JSON.parse(new TextDecoder().decode(page.bytes)) as OpenApiDocument);
+}
+
 function unlessRefused(thrown: unknown): void {
   if (!(thrown instanceof Refusal)) throw thrown;
 }
@@ -71,12 +80,17 @@ export interface OperationsInput {
   readonly stopping: AbortSignal;
   readonly startedAt: Date;
   readonly onCancelled: AuditNotes['cancelled'];
+  /** Answers requests of agents for a client that is known. */
+  readonly answerFor: McpSources['answerFor'];
   /** Results that are written when they are read; by kind. */
   readonly results: JobsServiceDependencies['results'];
 }
 
 /** Health, metrics, jobs, the changelog and the documentation. */
-export function composeOperations(rooms: Rooms, { stopping, startedAt, results, onCancelled }: OperationsInput) {
+export function composeOperations(
+  rooms: Rooms,
+  { stopping, startedAt, results, onCancelled, answerFor }: OperationsInput,
+) {
   const { version, jobs, datasets, checks, metrics, artifacts } = rooms;
   const health = createHealth({
     version,
@@ -101,6 +115,7 @@ export function composeOperations(rooms: Rooms, { stopping, startedAt, results, 
     results,
   });
   const changelog = createChangelog({ text: readFileSync(new URL('CHANGELOG.md', PACKAGE_ROOT), 'utf8'), version });
+  const documentation = documentationSources();
   return {
     handlers: {
       ...healthHandlers(health, limitsOf(rooms.settings)),
@@ -108,7 +123,15 @@ export function composeOperations(rooms: Rooms, { stopping, startedAt, results, 
       ...changelogHandlers(changelog),
       ...principalHandlers,
       ...jobHandlers(jobsService),
-      ...documentationHandlers(documentationSources()),
+      ...documentationHandlers(documentation),
+      ...mcpHandlers({
+        api: API,
+        version,
+        isReadOnly: rooms.settings.readOnly,
+        openApi: () => contractOf(documentation),
+        pages: documentation.guide,
+        answerFor,
+      }),
     },
   };
 }

@@ -1,5 +1,7 @@
 import { publicationHandlers } from '#http/routes/publication.js';
+import { createBundles } from '#services/publication/bundles.js';
 import { createPublications } from '#services/publication/publications.js';
+import { tarLength, tarParts, type TarMember } from '#views/bundle/tar.js';
 import { createSigningKeys } from '#services/stored/signing-keys.js';
 import type { ViewMaker } from '#services/runs/view-maker.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -7,7 +9,11 @@ import type { Rooms } from './rooms.js';
 
 /** Published closes, and the keys that sign them. */
 export function composePublication(rooms: Rooms, { maker }: { readonly maker: ViewMaker }) {
-  const terms = { ...rooms, maker, timestamp: () => formatTimestamp(rooms.now()) };
-  const publications = createPublications({ ...terms, signingKeys: createSigningKeys(terms) });
-  return { handlers: publicationHandlers(publications) };
+  const terms = { ...rooms, maker, archive, timestamp: () => formatTimestamp(rooms.now()) };
+  const signingKeys = createSigningKeys(terms);
+  const publications = createPublications({ ...terms, signingKeys });
+  const bundles = createBundles({ ...terms, publications, signingKeys });
+  return { handlers: publicationHandlers(publications, bundles) };
 }
+
+const archive = (members: readonly TarMember[]) => ({ parts: tarParts(members), length: tarLength(members) });

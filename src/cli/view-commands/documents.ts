@@ -17,6 +17,7 @@ const FAMILIES = {
   'constraint-set': { noun: 'ConstraintSet', param: 'constraint_set_id' },
   template: { noun: 'Template', param: 'template_id' },
   watchlist: { noun: 'Watchlist', param: 'watchlist_id' },
+  plugin: { noun: 'Plugin', param: 'plugin_id' },
   store: { noun: 'Store', param: 'store_id' },
 } as const;
 type Family = keyof typeof FAMILIES;

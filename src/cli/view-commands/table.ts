@@ -3,6 +3,7 @@ import { attribution, compare, levels, performance, rebalances, rolling, runs, w
 import { view } from './any-view.js';
 import { activate, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
 import { actions as indexActions, events, rebalancePack } from './desk.js';
+import { plugins, putPlugin } from './plugins.js';
 import { deleteDocument, documentDifference, restoreDocument, versionsOf } from './documents.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
 import { actions, fields, names, prices, reference, series } from './market.js';
@@ -49,6 +50,8 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   view,
   'watchlist list': watchlists,
   'watchlist put': putWatchlist,
+  'plugin list': plugins,
+  'plugin put': putPlugin,
   compare,
   limits,
   'factor-risk': factorRisk,

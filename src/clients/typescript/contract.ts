@@ -313,7 +313,7 @@ export interface AuditEntry {
   /** What became of the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
   /** Kind of the document, or what else was done. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
   /** Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read. */
   readonly id: string;
   /** Of a run; absent of other kinds. */
@@ -1874,6 +1874,30 @@ export interface DatapointRequest {
   readonly expects?: 'number' | 'condition' | undefined;
   /** Expressions that it names, as the member of an index document. */
   readonly datapoints?: Readonly<Record<string, string | Readonly<Record<string, unknown>>>> | undefined;
+  /** Plug-ins that it names, as the member of an index document. */
+  readonly plugins?: Readonly<Record<string, {
+    /** Id of the stored plug-in, which is taken as it is when the index is computed. */
+    readonly plugin: string;
+    /** Values of its parameters; those left out have their defaults. */
+    readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
+    /** The plug-in as it was computed, in the documents of runs; ignored where it is sent. */
+    readonly code?: {
+      /** What it is. */
+      readonly kind: 'datapoint' | 'selection' | 'weighting';
+      /** SHA-256 of the plug-in as it is stored. */
+      readonly sha256: string;
+      readonly inputs: readonly {
+        /** Display name. */
+        readonly name: string;
+        readonly expression: ExpressionNodeInput;
+        readonly sessions: number;
+      }[];
+      /** Those that are given and the defaults of the others. */
+      readonly parameters: Readonly<Record<string, number | string | boolean>>;
+      /** The public document that is followed. */
+      readonly source: string;
+    } | undefined;
+  }>> | undefined;
   /** As that of an index document; default all securities. */
   readonly universe?: UniverseSpecInput | undefined;
   /** Default: the preselected calendar. */
@@ -2291,7 +2315,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -2492,7 +2516,7 @@ export interface ExportView {
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** The table, as it was asked for. */
-  readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
+  readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
   /** Names of the columns. */
   readonly columns: readonly string[];
   /** Rows, a value a column; dates are YYYY-MM-DD. */
@@ -2677,7 +2701,7 @@ export interface FastExitSpec {
   readonly rank: number;
   /** Datapoint, largest first, over constituents and candidates. */
   readonly field: string;
-  /** Dates on which constituents are ranked, as those of a rebalance. */
+  /** Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly. */
   readonly schedule: RebalanceSpec;
 }
 
@@ -2686,7 +2710,7 @@ export interface FastExitSpecInput {
   readonly rank: number;
   /** Datapoint, largest first, over constituents and candidates. */
   readonly field?: string | undefined;
-  /** Dates on which constituents are ranked, as those of a rebalance. */
+  /** Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly. */
   readonly schedule?: RebalanceSpecInput | undefined;
 }
 
@@ -2835,7 +2859,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -2866,7 +2890,7 @@ export interface Finding {
 }
 
 /** Code of a finding. */
-export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
 
 /** Weights given by name; constituents without one are not held. */
 export interface FixedWeightParams {
@@ -3788,6 +3812,30 @@ export interface IndexDocument {
   readonly reviews?: readonly ReviewSpec[] | undefined;
   /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNode>> | undefined;
+  /** Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name. */
+  readonly plugins?: Readonly<Record<string, {
+    /** Id of the stored plug-in, which is taken as it is when the index is computed. */
+    readonly plugin: string;
+    /** Values of its parameters; those left out have their defaults. */
+    readonly parameters: Readonly<Record<string, number | string | boolean>>;
+    /** The plug-in as it was computed, in the documents of runs; ignored where it is sent. */
+    readonly code?: {
+      /** What it is. */
+      readonly kind: 'datapoint' | 'selection' | 'weighting';
+      /** SHA-256 of the plug-in as it is stored. */
+      readonly sha256: string;
+      readonly inputs: readonly {
+        /** Display name. */
+        readonly name: string;
+        readonly expression: ExpressionNode;
+        readonly sessions: number;
+      }[];
+      /** Those that are given and the defaults of the others. */
+      readonly parameters: Readonly<Record<string, number | string | boolean>>;
+      /** The public document that is followed. */
+      readonly source: string;
+    } | undefined;
+  }>> | undefined;
   /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
   readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
@@ -3834,6 +3882,30 @@ export interface IndexDocumentBody {
   readonly reviews?: readonly ReviewSpecInput[] | undefined;
   /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNodeInput>> | undefined;
+  /** Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name. */
+  readonly plugins?: Readonly<Record<string, {
+    /** Id of the stored plug-in, which is taken as it is when the index is computed. */
+    readonly plugin: string;
+    /** Values of its parameters; those left out have their defaults. */
+    readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
+    /** The plug-in as it was computed, in the documents of runs; ignored where it is sent. */
+    readonly code?: {
+      /** What it is. */
+      readonly kind: 'datapoint' | 'selection' | 'weighting';
+      /** SHA-256 of the plug-in as it is stored. */
+      readonly sha256: string;
+      readonly inputs: readonly {
+        /** Display name. */
+        readonly name: string;
+        readonly expression: ExpressionNodeInput;
+        readonly sessions: number;
+      }[];
+      /** Those that are given and the defaults of the others. */
+      readonly parameters: Readonly<Record<string, number | string | boolean>>;
+      /** The public document that is followed. */
+      readonly source: string;
+    } | undefined;
+  }>> | undefined;
   /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
   readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
@@ -4321,6 +4393,16 @@ export interface Limits {
   readonly MAX_HIERARCHY_SECURITIES: number;
   /** Trailing returns behind the risk model of a derived index. */
   readonly DERIVED_RISK_SESSIONS: number;
+  /** Plug-ins that one index document names. */
+  readonly MAX_PLUGINS: number;
+  /** Characters of the source of a plug-in. */
+  readonly MAX_PLUGIN_SOURCE: number;
+  /** Inputs of a plug-in. */
+  readonly MAX_PLUGIN_INPUTS: number;
+  /** Steps of one call of a plug-in, rounds of loops and calls of functions: about a second. */
+  readonly MAX_PLUGIN_STEPS: number;
+  /** Memory of a plug-in with its inputs. */
+  readonly MAX_PLUGIN_MEMORY_BYTES: number;
   /** Body of every route but the import. */
   readonly MAX_BODY_BYTES: number;
   /** Body of `POST /data/import`. */
@@ -4331,6 +4413,14 @@ export interface Limits {
   readonly MAX_SYNTHETIC_BARS: number;
   /** Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns. */
   readonly MAX_COPIED_CONTENT_BYTES: number;
+  /** Answer of one MCP tool: 25,000 tokens of two bytes, as long numbers and hashes have them. */
+  readonly MAX_TOOL_ANSWER_BYTES: number;
+  /** Longest wait of the MCP tool waitForJob: clients give a call up after 60 s. */
+  readonly MAX_TOOL_WAIT_SECONDS: number;
+  /** MCP requests of one key that run at once: as many as streams of events. */
+  readonly MAX_KEY_TOOL_CALLS: number;
+  /** A resource of MCP, which is one message; larger answers are read by HTTP. */
+  readonly MAX_RESOURCE_BYTES: number;
   /** Nesting of a JSON body. */
   readonly MAX_JSON_DEPTH: number;
   /** Age of a heartbeat past which a running job is queued again. */
@@ -4854,6 +4944,11 @@ export interface MaxUtilityObjective {
   /** Price of a unit of variance, halved. */
   readonly risk_aversion?: number | undefined;
   readonly type: 'max_utility';
+}
+
+/** One JSON-RPC 2.0 message of the Model Context Protocol. */
+export interface McpMessage {
+  readonly jsonrpc: '2.0';
 }
 
 /** What the risk of an optimisation was measured by. */
@@ -5662,11 +5757,11 @@ export interface PhaseSpec {
 
 export interface PipelineBody {
   /** Rules in order, each on the survivors of the one before; none keeps the whole universe. */
-  readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule | MembershipFilterRule | QuotaRule)[] | undefined;
+  readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule | MembershipFilterRule | QuotaRule | PluginFilterRule)[] | undefined;
   /** What happens at events and gaps. */
   readonly treatment?: TreatmentSpecInput | undefined;
   /** How survivors are weighted. */
-  readonly weighting: EqualWeightWeighting | MarketCapWeightWeighting | PriceWeightWeighting | FieldWeightWeighting | FixedWeightWeighting | RankWeightWeighting | InverseVolatilityWeightWeighting | EqualRiskWeightWeighting | MinimumVarianceWeightWeighting | TiltWeightWeighting | GroupWeightWeighting | HierarchicalRiskParityWeightWeighting;
+  readonly weighting: EqualWeightWeighting | MarketCapWeightWeighting | PriceWeightWeighting | FieldWeightWeighting | FixedWeightWeighting | RankWeightWeighting | InverseVolatilityWeightWeighting | EqualRiskWeightWeighting | MinimumVarianceWeightWeighting | TiltWeightWeighting | GroupWeightWeighting | HierarchicalRiskParityWeightWeighting | PluginWeightWeighting;
 }
 
 export interface PipelineSpec {
@@ -5676,6 +5771,120 @@ export interface PipelineSpec {
   readonly treatment: TreatmentSpec;
   /** How survivors are weighted. */
   readonly weighting: WeightingSpec;
+}
+
+export interface Plugin {
+  /** The plug-in. */
+  readonly plugin_id: string;
+  /** Display name. */
+  readonly name: string;
+  /** Free text. */
+  readonly description: string | null;
+  /** The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights. */
+  readonly kind: 'datapoint' | 'selection' | 'weighting';
+  readonly inputs: Readonly<Record<string, {
+    /** Expression of numbers, as `max(CLOSE, window=252)`. */
+    readonly expression: string;
+    /** Trailing sessions up to the decision date, of which the expression gives one value each. */
+    readonly sessions: number;
+  }>>;
+  /** Its parameters in form order. */
+  readonly parameters: Readonly<Record<string, {
+    /** Value used when omitted. */
+    readonly default: number | string | boolean;
+    /** Least. */
+    readonly minimum: number | null;
+    /** Greatest. */
+    readonly maximum: number | null;
+    /** What it does, in a sentence or two. */
+    readonly help: string | null;
+  }>>;
+  /** JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. */
+  readonly source: string;
+  /** SHA-256 of the plug-in, which is part of every run that it computes. */
+  readonly sha256: string;
+  /** Time of its last change, ISO-8601 UTC with offset. */
+  readonly updated_at: string;
+}
+
+export interface PluginCollection {
+  /** Plug-ins by id. */
+  readonly plugins: readonly Plugin[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
+}
+
+/** Keeps the names that a plug-in of the document keeps. */
+export interface PluginFilterParams {
+  /** Name of the plug-in among the `plugins` of the document. */
+  readonly plugin: string;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface PluginFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'PluginFilter';
+  /** Arguments of the class, by name. */
+  readonly params?: PluginFilterParams | undefined;
+  /** Parameters that are taken, in order, while the rule keeps too few. */
+  readonly fallback?: readonly RuleFallback[] | undefined;
+}
+
+export interface PluginUpsert {
+  /** Display name. */
+  readonly name: string;
+  /** Free text. */
+  readonly description?: string | null | undefined;
+  /** The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights. */
+  readonly kind: 'datapoint' | 'selection' | 'weighting';
+  /** Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. Of several sessions, those of a security lie together, the latest last. */
+  readonly inputs: Readonly<Record<string, string | {
+    /** Expression of numbers, as `max(CLOSE, window=252)`. */
+    readonly expression: string;
+    /** Trailing sessions up to the decision date, of which the expression gives one value each. */
+    readonly sessions?: number | undefined;
+  }>>;
+  /** Parameters with their defaults, or with bounds and help as well. */
+  readonly parameters?: Readonly<Record<string, number | string | boolean | {
+    /** Value used when omitted. */
+    readonly default: number | string | boolean;
+    /** Least. */
+    readonly minimum?: number | null | undefined;
+    /** Greatest. */
+    readonly maximum?: number | null | undefined;
+    /** What it does, in a sentence or two. */
+    readonly help?: string | null | undefined;
+  }>> | undefined;
+  /** JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. */
+  readonly source: string;
+}
+
+/** Weights in proportion to the values of a plug-in; a security with a negative or missing value is not held. */
+export interface PluginWeightParams {
+  /** Name of the plug-in among the `plugins` of the document. */
+  readonly plugin: string;
+}
+
+export interface PluginWeightWeighting {
+  readonly type: 'PluginWeight';
+  /** Arguments of the class, by name. */
+  readonly params?: PluginWeightParams | undefined;
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
+  /** Least weight of a name; none unless given. Unit: fraction. */
+  readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  readonly cap_by?: string | undefined;
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  readonly ladder_caps?: LadderCaps | undefined;
+  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface PortfolioBookPayload {
@@ -6204,7 +6413,7 @@ export interface RebalanceRow {
   readonly date: string;
   /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Review that decided it, the first where several ran on the date; null where the run does not store it. */
+  /** Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it. */
   readonly review: string | null;
   /** Fraction of the rebalance that is done after this close; null where the run does not store it. */
   readonly phase: number | null;
@@ -6350,7 +6559,7 @@ export interface RebalanceView {
   readonly date: string;
   /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Review that decided it, the first where several ran on the date; null where the run does not store it. */
+  /** Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it. */
   readonly review: string | null;
   /** Fraction of the rebalance that is done after this close; null where the run does not store it. */
   readonly phase: number | null;
@@ -9754,20 +9963,25 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: string;
   };
-  /** First page of the guide. */
+  /** First page of the guide, which lists the others. */
   getGuide: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly format?: 'html' | 'md' | undefined } | undefined };
     answer: string;
   };
   /** One page of the guide. */
   getGuidePage: {
-    request: { readonly params: { readonly page: string } };
+    request: { readonly params: { readonly page: string }; readonly query?: { readonly format?: 'html' | 'md' | undefined } | undefined };
     answer: string;
   };
   /** A picture of the guide. */
   getGuidePicture: {
     request: { readonly params: { readonly picture: string } };
     answer: Uint8Array;
+  };
+  /** Model Context Protocol for agents: one JSON-RPC message. */
+  callMcp: {
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    answer: unknown;
   };
   /** Jobs, newest first. */
   listJobs: {
@@ -9901,7 +10115,7 @@ export interface Operations {
   };
   /** The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored. */
   packRebalance: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined; readonly body: RebalancePackRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: RebalancePackRequest };
     answer: RebalancePack;
   };
   /** Backtest an index, or a strategy, as a job. */
@@ -10022,27 +10236,27 @@ export interface Operations {
   };
   /** Weights by group and averages of datapoints through time, with concentration and turnover. */
   getExposures: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly table?: 'groups' | 'fields' | 'concentration' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly table?: 'groups' | 'fields' | 'concentration' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: ExposuresView;
   };
   /** A published rule of concentration watched on every session: headroom, breaches and their causes. */
   getLimits: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined; readonly by?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined; readonly by?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: LimitsView;
   };
   /** Rows of the optimiser watched on every session of a run. */
   watchLimits: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined; readonly body: LimitsRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: LimitsRequest };
     answer: LimitsView;
   };
   /** The composition of a run in past windows and under shocks: return by name and group; nothing is stored. */
   runScenarios: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'scenarios' | 'names' | 'groups' | 'sessions' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined; readonly body: ScenarioRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'scenarios' | 'names' | 'groups' | 'sessions' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: ScenarioRequest };
     answer: ScenariosView;
   };
   /** A table of a run as a file, its whole history. */
   exportRun: {
-    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly date?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly date?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: ExportView;
   };
   /** Stored constraint sets, by id. */
@@ -10405,6 +10619,26 @@ export interface Operations {
     request: { readonly params: { readonly watchlist_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
+  /** Every plug-in. */
+  listPlugins: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: PluginCollection;
+  };
+  /** One plug-in. */
+  getPlugin: {
+    request: { readonly params: { readonly plugin_id: string } };
+    answer: Plugin;
+  };
+  /** Creates or replaces a plug-in. */
+  putPlugin: {
+    request: { readonly params: { readonly plugin_id: string }; readonly body: PluginUpsert };
+    answer: Plugin;
+  };
+  /** Deletes a plug-in. */
+  deletePlugin: {
+    request: { readonly params: { readonly plugin_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
+    answer: null;
+  };
   /** Who wrote the index, when and why. */
   listIndexVersions: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -10505,6 +10739,26 @@ export interface Operations {
     request: { readonly params: { readonly watchlist_id: string; readonly version: string } };
     answer: Watchlist;
   };
+  /** Who wrote the plug-in, when and why. */
+  listPluginVersions: {
+    request: { readonly params: { readonly plugin_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** What changed of the plug-in between two versions. */
+  diffPluginVersions: {
+    request: { readonly params: { readonly plugin_id: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** The plug-in as one version has it. */
+  getPluginVersion: {
+    request: { readonly params: { readonly plugin_id: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Writes the plug-in again as one version has it. */
+  restorePluginVersion: {
+    request: { readonly params: { readonly plugin_id: string; readonly version: string } };
+    answer: Plugin;
+  };
   /** Who wrote the declaration of a data store, when and why. */
   listStoreVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -10535,6 +10789,11 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: PublishedLog;
   };
+  /** Everything that recomputes the published closes of an index, as one signed archive. */
+  getPublishedBundle: {
+    request: { readonly params: { readonly index_id: string } };
+    answer: Uint8Array;
+  };
   /** Public keys that sign published logs. */
   getPublishedKeys: {
     request: { readonly params: { readonly index_id: string } };
@@ -10547,17 +10806,17 @@ export interface Operations {
   };
   /** Whose a document is, and who else may read it. */
   getAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store'; readonly document_id: string } };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store'; readonly document_id: string } };
     answer: DocumentAccess;
   };
   /** Lets others read a document. */
   putAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store'; readonly document_id: string }; readonly body: SharingRequest };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store'; readonly document_id: string }; readonly body: SharingRequest };
     answer: DocumentAccess;
   };
   /** Every write of a document and every publication: by whom, when, in which request, which version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -10577,6 +10836,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getGuide: 'GET /docs/guide',
   getGuidePage: 'GET /docs/guide/{page}',
   getGuidePicture: 'GET /docs/guide/pictures/{picture}',
+  callMcp: 'POST /mcp',
   listJobs: 'GET /jobs',
   followJobs: 'GET /jobs/events',
   getJob: 'GET /jobs/{job_id}',
@@ -10704,6 +10964,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getWatchlist: 'GET /data/watchlists/{watchlist_id}',
   putWatchlist: 'PUT /data/watchlists/{watchlist_id}',
   deleteWatchlist: 'DELETE /data/watchlists/{watchlist_id}',
+  listPlugins: 'GET /plugins',
+  getPlugin: 'GET /plugins/{plugin_id}',
+  putPlugin: 'PUT /plugins/{plugin_id}',
+  deletePlugin: 'DELETE /plugins/{plugin_id}',
   listIndexVersions: 'GET /indices/{index_id}/versions',
   diffIndexVersions: 'GET /indices/{index_id}/versions/diff',
   getIndexVersion: 'GET /indices/{index_id}/versions/{version}',
@@ -10724,12 +10988,17 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   diffWatchlistVersions: 'GET /data/watchlists/{watchlist_id}/versions/diff',
   getWatchlistVersion: 'GET /data/watchlists/{watchlist_id}/versions/{version}',
   restoreWatchlistVersion: 'POST /data/watchlists/{watchlist_id}/versions/{version}/restore',
+  listPluginVersions: 'GET /plugins/{plugin_id}/versions',
+  diffPluginVersions: 'GET /plugins/{plugin_id}/versions/diff',
+  getPluginVersion: 'GET /plugins/{plugin_id}/versions/{version}',
+  restorePluginVersion: 'POST /plugins/{plugin_id}/versions/{version}/restore',
   listStoreVersions: 'GET /data/stores/{store_id}/document/versions',
   diffStoreVersions: 'GET /data/stores/{store_id}/document/versions/diff',
   getStoreVersion: 'GET /data/stores/{store_id}/document/versions/{version}',
   restoreStoreVersion: 'POST /data/stores/{store_id}/document/versions/{version}/restore',
   publishIndex: 'POST /analytics/{index_id}/publish',
   getPublished: 'GET /analytics/{index_id}/published',
+  getPublishedBundle: 'GET /analytics/{index_id}/published/bundle',
   getPublishedKeys: 'GET /analytics/{index_id}/published/keys',
   rotateSigningKey: 'POST /publication/keys',
   getAccess: 'GET /access/{kind}/{document_id}',

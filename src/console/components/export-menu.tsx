@@ -15,6 +15,7 @@ const FORMATS = [
   { format: 'xlsx', text: 'Excel', media: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet' },
   { format: 'json', text: 'JSON', media: 'application/json' },
   { format: 'arrow', text: 'Arrow', media: 'application/vnd.apache.arrow.stream' },
+  { format: 'parquet', text: 'Parquet', media: 'application/vnd.apache.parquet' },
 ] as const;
 
 interface ExportMenuProps {

@@ -12,7 +12,7 @@ const figures = {
   }),
   review: z.string().nullable().meta({
     description:
-      'Review that decided it, the first where several ran on the date; null where the run does not store it.',
+      'Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it.',
   }),
   phase: z.number().nullable().meta({
     description: 'Fraction of the rebalance that is done after this close; null where the run does not store it.',

@@ -4,6 +4,7 @@ import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
+import { FILE_MEDIA } from '../media-formats.js';
 import { routes } from '../route.js';
 import { whichRun } from '../run-state.js';
 import { ActionsView } from './actions.js';
@@ -11,7 +12,6 @@ import { DividendPointsView } from './dividend-points.js';
 import { EXPOSURE_INTERVALS, ExposuresView } from './exposures.js';
 import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
 import { EXPOSURE_TABLE_NAMES, EXPOSURE_TABLES } from '#domain/exports/exposure-tables.js';
-import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { ExportTable } from '#domain/exports/export-table.js';
 import { LIMIT_TABLE_NAMES, LIMIT_TABLES } from '#domain/exports/limit-tables.js';
 import { SCENARIO_TABLE_NAMES, SCENARIO_TABLES } from '#domain/exports/scenario-tables.js';
@@ -48,13 +48,12 @@ function tableLines(tables: Readonly<Record<string, ExportTable>>): string {
     .join('\n');
 }
 
-const FILE_MEDIA = [EXPORT_FORMATS.csv.media, EXPORT_FORMATS.arrow.media, EXPORT_FORMATS.xlsx.media] as const;
 /** @param usual the table of a file where none is named */
 const ofFiles = (usual: string) => ({
-  description: `Of CSV, Arrow and Excel, and refused with JSON; \`${usual}\` unless given.`,
+  description: `Of CSV, Arrow, Parquet and Excel, and refused with JSON; \`${usual}\` unless given.`,
 });
 
-const limitsAsFile = `As CSV, Arrow or Excel, one \`table\`:\n\n${tableLines(LIMIT_TABLES)}`;
+const limitsAsFile = `As CSV, Arrow, Parquet or Excel, one \`table\`:\n\n${tableLines(LIMIT_TABLES)}`;
 const limitTable = z.enum(LIMIT_TABLE_NAMES).optional().meta(ofFiles('state'));
 const limitsSuccess = { status: 200, description: 'The limits.', schema: LimitsView, media: FILE_MEDIA } as const;
 
@@ -182,7 +181,8 @@ export const runViewRoutes = routes({
       }),
       benchmark: BenchmarkName.optional(),
       table: z.enum(EXPOSURE_TABLE_NAMES).optional().meta({
-        description: 'For CSV and Arrow; refused with JSON. Default: `fields` if any are requested, else `groups`.',
+        description:
+          'For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.',
       }),
       ...window,
     }),
@@ -191,7 +191,7 @@ export const runViewRoutes = routes({
       status: 200,
       description: 'The exposures.',
       schema: ExposuresView,
-      media: [EXPORT_FORMATS.csv.media, EXPORT_FORMATS.arrow.media],
+      media: FILE_MEDIA,
     },
     errors: [
       ...errors,
@@ -254,7 +254,7 @@ export const runViewRoutes = routes({
     path: '/analytics/{index_id}/scenarios',
     summary: 'The composition of a run in past windows and under shocks: return by name and group; nothing is stored.',
     params,
-    description: `As CSV, Arrow or Excel, one \`table\`:\n\n${tableLines(SCENARIO_TABLES)}`,
+    description: `As CSV, Arrow, Parquet or Excel, one \`table\`:\n\n${tableLines(SCENARIO_TABLES)}`,
     query: z.strictObject({ ...whichRun, table: scenarioTable }),
     body: {
       schema: ScenarioRequest,

@@ -126,5 +126,6 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   strategy: 'The stored strategy.',
   strategies: 'Stored strategies by id.',
   watchlists: 'Watchlists by id.',
+  plugins: 'Plug-ins by id.',
   stores: 'Stores by id.',
 };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { UniverseSpec } from '#domain/documents/index-document.js';
+import { NamedPlugins } from '#domain/documents/plugin-document.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { FUNCTIONS } from '#domain/datapoints/expressions/functions/catalogue.js';
 import { AssetIdentifier, CurrencyCode, IsoDate } from '#domain/schema/shape.js';
@@ -24,6 +25,9 @@ export const DatapointRequest = z
       .record(z.string().min(1).max(64), expression)
       .optional()
       .meta({ description: 'Expressions that it names, as the member of an index document.' }),
+    plugins: NamedPlugins.optional().meta({
+      description: 'Plug-ins that it names, as the member of an index document.',
+    }),
     universe: UniverseSpec.optional().meta({ description: 'As that of an index document; default all securities.' }),
     calendar: z.string().min(1).max(64).optional().meta({ description: 'Default: the preselected calendar.' }),
     currency: CurrencyCode.default('USD').meta({ description: 'Of amounts of money.' }),

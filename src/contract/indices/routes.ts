@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
 import { compositionErrors, listingQuery, purgeQuery, ValidationReport } from '../common.js';
+import { FILE_MEDIA } from '../media-formats.js';
 import { routes } from '../route.js';
 import { definitionRun } from '../run-state.js';
 import { asKnownErrors } from '../stores/data-versions.js';
@@ -239,7 +239,7 @@ export const indexRoutes = routes({
     summary:
       'The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored.',
     description:
-      'JSON is the whole pack; CSV, Arrow and Excel, by `format` or else by `Accept`, are the orders of all accounts as a table.',
+      'JSON is the whole pack; CSV, Arrow, Parquet and Excel, by `format` or else by `Accept`, are the orders of all accounts as a table.',
     params: indexPath,
     body: {
       schema: RebalancePackRequest,
@@ -249,7 +249,7 @@ export const indexRoutes = routes({
       status: 200,
       description: 'The orders by account.',
       schema: RebalancePack,
-      media: [EXPORT_FORMATS.csv.media, EXPORT_FORMATS.arrow.media, EXPORT_FORMATS.xlsx.media],
+      media: FILE_MEDIA,
     },
     errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_AT_DATE', ...compositionErrors],
   },

@@ -91,6 +91,13 @@ function assumptionsOf(
   const { treatment, sm } = index.compositions;
   return [
     ...cutWindow({ request, document, calendar: sm.calendar, first: days[0]!, last: days.at(-1)! }),
-    ...assumptionFindings({ document, treatment, market, indexOf: (id) => documents[id], rows: strategy?.constraints }),
+    ...assumptionFindings({
+      document,
+      treatment,
+      market,
+      indexOf: (id) => documents[id],
+      rows: strategy?.constraints,
+      isRun: true,
+    }),
   ];
 }

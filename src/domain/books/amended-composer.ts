@@ -2,7 +2,7 @@ import type { IndexText } from '../documents/amended-texts.js';
 import type { Membership } from '../market/market-data.js';
 import { onStore } from '../documents/stale-sessions.js';
 import type { Composer } from './compositions.js';
-import { universeOn } from './universe-on.js';
+import { universeMembers, universeOn } from './universe-on.js';
 
 /** A composer in which an index follows a text of its own: what its decider sees. */
 export function composerUnder(
@@ -20,6 +20,10 @@ export function composerUnder(
         : composer.treatment(indexId),
     universe: (indexId, session) =>
       indexId === document.id ? universeOn(own, membersOf, { indexId, session }) : composer.universe(indexId, session),
+    members: (indexId, session) =>
+      indexId === document.id
+        ? universeMembers(own, membersOf, { indexId, session })
+        : composer.members(indexId, session),
   };
   return own;
 }

@@ -37,6 +37,12 @@ export interface Decider {
   readonly pool?: ReviewPool;
 }
 
+/** Securities that are ranked, and the constituents at that time. */
+export interface Ranked {
+  readonly columns: Int32Array;
+  readonly constituents: Int32Array;
+}
+
 /** Securities that may enter an index between reviews, as its rules see them. */
 export interface ReviewPool {
   /** Securities in the order in which a review left them out, best ranked first; none without a rule that ranks. */
@@ -45,8 +51,8 @@ export interface ReviewPool {
   passes(session: number, staying: Int32Array, candidate: number): boolean;
   /** Values that the weighting is proportional to, NaN where it has none. */
   values(session: number, columns: Int32Array): Float64Array;
-  /** Securities with a value of a datapoint, largest first. */
-  ranked(session: number, field: string, columns: Int32Array): Int32Array;
+  /** Securities with a value of a datapoint beside the constituents of the index, largest first. */
+  ranked(session: number, field: string, securities: Ranked): Int32Array;
 }
 
 /**

@@ -7,6 +7,7 @@ import type { Book, BookEvent } from './book.js';
 import { inForce, isReview, type Composer, type Composition, type Compositions } from './compositions.js';
 import { decideOne } from './decide-one.js';
 import { decidedBy } from './decided-by.js';
+import type { Ranked } from './decider.js';
 import { dueAfter, type DueRebalance } from './due-rebalances.js';
 import {
   isInPhase,
@@ -255,16 +256,18 @@ const exitFast: Change = (watch, at) => {
   const members = inForce(known, decision)?.columns;
   if (members === undefined) return undefined;
   const universe = composer.universe(indexId, decision);
-  const order = pool.ranked(decision, exit.field, Int32Array.from(new Set([...members, ...universe])).toSorted());
+  const order = pool.ranked(decision, exit.field, among(members, universe));
   const ends = endsAt(watch, at);
   const isMember = (column: number): boolean => ends.held.held.includes(column);
   const low = [...order].slice(exit.rank).filter(isMember).toReversed();
   const staying = ends.held.held.filter((column) => !low.includes(column));
   const isThere = (column: number): boolean =>
     universe.includes(column) && sm.isPriceable(at.session, column, ENTRY_SESSIONS);
-  const best = [...order].filter(
-    (column) => !isMember(column) && isThere(column) && pool.passes(decision, staying, column),
-  );
+  const best: number[] = [];
+  for (const column of order) {
+    if (best.length === low.length) break;
+    if (!isMember(column) && isThere(column) && pool.passes(decision, staying, column)) best.push(column);
+  }
   // A constituent stays where what would enter is ranked below it.
   const pairs = low.map((column, k) => [column, best[k]] as const);
   const swaps = pairs.filter(([column, other]) => other !== undefined && order.indexOf(other) < order.indexOf(column));
@@ -285,7 +288,7 @@ const enterFast: Change = (watch, at) => {
   const ends = endsAt(watch, at);
   const { held } = ends.held;
   const universe = composer.universe(indexId, at.session);
-  const order = [...pool.ranked(at.session, entry.field, Int32Array.from(new Set([...held, ...universe])).toSorted())];
+  const order = [...pool.ranked(at.session, entry.field, among(held, universe))];
   const inside = fresh.filter((column) => order.slice(0, entry.rank).includes(column) && !held.includes(column));
   const best = inside
     .filter((column) => universe.includes(column) && pool.passes(at.session, held, column))
@@ -296,6 +299,11 @@ const enterFast: Change = (watch, at) => {
   );
   return swapped(watch, at, { ends, cause: 'fast_entry', decision: at.session, swaps });
 };
+
+const among = (constituents: Int32Array, universe: Int32Array): Ranked => ({
+  columns: Int32Array.from(new Set([...constituents, ...universe])).toSorted(),
+  constituents,
+});
 
 /** Rank of a security, beyond all where it has no value. */
 function rankIn(order: readonly number[], column: number): number {

@@ -10,7 +10,7 @@ import { mergerKey, type OutsideMergers } from './merger-key.js';
  * @cost of the universe on each session with a merger
  */
 export function outsideMergers(
-  composer: Pick<Composer, 'document' | 'market' | 'members'>,
+  composer: Pick<Composer, 'document' | 'market' | 'under'>,
   indexId: string,
 ): OutsideMergers | undefined {
   const document = composer.document(indexId);
@@ -20,9 +20,11 @@ export function outsideMergers(
   const found = new Set<number>();
   for (const { session, column, action } of sm.actions.related) {
     if (action.type !== 'MERGER' || session <= sm.first) continue;
-    if (!removesIn(textFollowedOn(document, sm.calendar, sm.sessions[session]!).document)) continue;
+    const text = textFollowedOn(document, sm.calendar, sm.sessions[session]!);
+    if (!removesIn(text.document)) continue;
     const acquirer = sm.columnOf(action.related!);
-    if (acquirer >= 0 && composer.members(indexId, session)[acquirer] !== 1) found.add(mergerKey(sm, session, column));
+    const { members } = composer.under(indexId, text.position);
+    if (acquirer >= 0 && members(indexId, session)[acquirer] !== 1) found.add(mergerKey(sm, session, column));
   }
   return found;
 }

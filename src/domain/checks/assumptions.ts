@@ -25,6 +25,8 @@ export interface Assumed {
   readonly indexOf: (indexId: string) => IndexDocument | undefined;
   /** Of the constraint set of a strategy. */
   readonly rows?: readonly ConstraintRow[] | null | undefined;
+  /** A run, which reports each default that it applied. */
+  readonly isRun?: true;
 }
 
 /**
@@ -55,12 +57,16 @@ function basisFindings({ document, treatment: { dividends }, market }: Assumed):
   return [{ severity: 'warning', code: 'NO_DIVIDENDS', path, message, value: dividends }];
 }
 
-/** The longest gap where it follows from the store, and is another than on a store without endings. */
-function staleFindings({ document, market }: Assumed): Finding[] {
+/** The longest gap where it follows from the store: of a run always, else where it is another than on a store without endings. */
+function staleFindings({ document, market, isRun }: Assumed): Finding[] {
   const { pipeline } = document;
   if (pipeline === null || pipeline.treatment.max_stale_sessions !== undefined) return [];
-  if (defaultStaleSessions(market) !== null) return [];
   const path = 'pipeline.treatment.max_stale_sessions';
+  if (defaultStaleSessions(market) !== null) {
+    if (isRun === undefined) return [];
+    const message = `${path} is ${STALE_SESSIONS} by default, as the store has no delisting, acquisition or merger: a constituent without a price for ${STALE_SESSIONS} sessions leaves.`;
+    return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: STALE_SESSIONS }];
+  }
   const message = `${path} is null by default, as the store has a delisting, an acquisition or a merger: a suspended constituent stays until a review or an action removes it. On a store without any it is ${STALE_SESSIONS}.`;
   return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: null }];
 }

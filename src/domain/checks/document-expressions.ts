@@ -48,6 +48,7 @@ export function documentWithTrees(sent: Raw, market: MarketData | undefined): Bo
     ...(isObject(datapoints) ? { datapoints: definitionsWithTrees(datapoints, { findings, texts }) } : {}),
   };
   if (isObject(body['datapoints'])) findings.push(...definitionFindings(body['datapoints'], market));
+  findings.push(...pluginNameFindings(body, market));
   return { body, findings, texts };
 }
 
@@ -111,7 +112,7 @@ const RESERVED: ReadonlySet<string> = new Set([...DERIVED_NAMES, 'DIVIDEND']);
 /** Names that mean something else, and definitions that lead back to themselves or read too much. */
 function definitionFindings(datapoints: Raw, market: MarketData | undefined): Finding[] {
   const trees = new Map(Object.entries(datapoints).filter(isTree));
-  const named = [...trees.keys()].flatMap((name) => nameFindings(name, market));
+  const named = [...trees.keys()].flatMap((name) => nameFindings(name, `datapoints.${name}`, market));
   const circle = circleIn(trees);
   if (circle.length > 0) {
     const message = `The datapoint ${circle[0]} is defined by itself: ${circle.join(', ')}.`;
@@ -124,8 +125,18 @@ function definitionFindings(datapoints: Raw, market: MarketData | undefined): Fi
   return [...named, error('OUT_OF_RANGE', `datapoints.${large}`, message)];
 }
 
-function nameFindings(name: string, market: MarketData | undefined): Finding[] {
-  const path = `datapoints.${name}`;
+/** Names of plug-ins that mean something else. */
+function pluginNameFindings({ plugins, datapoints }: Raw, market: MarketData | undefined): Finding[] {
+  if (!isObject(plugins)) return [];
+  return Object.keys(plugins).flatMap((name) => {
+    const path = `plugins.${name}`;
+    if (!isObject(datapoints) || !Object.hasOwn(datapoints, name)) return nameFindings(name, path, market);
+    const message = `The name ${name} is one of the datapoints of the document; a plug-in needs another.`;
+    return [error('DUPLICATE_KEY', path, message, { value: name })];
+  });
+}
+
+function nameFindings(name: string, path: string, market: MarketData | undefined): Finding[] {
   if (RESERVED.has(name))
     return [
       error('DUPLICATE_KEY', path, `${name} is a datapoint of the service; another name is needed.`, { value: name }),

@@ -86,9 +86,13 @@ function isSaidOnce({ severity, code, path }: Finding, _: number, all: readonly 
 
 /** Expressions that nothing can read: an overlay reads levels alone. */
 function idleDatapoints(body: Raw): Finding[] {
-  if (!isObject(body['overlay']) || body['datapoints'] === undefined) return [];
-  const message = 'datapoints has no effect: an overlay reads the level of the index beneath alone.';
-  return [{ severity: 'warning', code: 'NO_EFFECT', path: 'datapoints', message }];
+  if (!isObject(body['overlay'])) return [];
+  return ['datapoints', 'plugins']
+    .filter((member) => body[member] !== undefined)
+    .map((path) => {
+      const message = `${path} has no effect: an overlay reads only the level of the index beneath.`;
+      return { severity: 'warning', code: 'NO_EFFECT', path, message };
+    });
 }
 
 /** Members of a document that older clients do not send: what is unknown in them is an error. */

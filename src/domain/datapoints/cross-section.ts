@@ -20,7 +20,7 @@ import { createSeriesTable, type Series, type SeriesTerms } from './series.js';
 import { createTally, type Tally } from './tally.js';
 import { createTrail } from './trail.js';
 import { transformed } from './transforms.js';
-import { countOver, halfOf, overWindow } from './windows.js';
+import { countOver, halfOf, overWindow, trailingValues } from './windows.js';
 import { isField, requestOf, type DatapointExpression, type ExpressionNode } from './expressions/tree.js';
 import { readsOfExpression } from './expressions/reads.js';
 import { pick } from './picked-values.js';
@@ -267,6 +267,8 @@ function crossSection(
       const window = { end: session - lag, length, observationsMin: least };
       return overWindow(shared.windowsOf(series, session), statistic, window, columns);
     },
+    history: (series, length, columns) =>
+      trailingValues(shared.windowsOf(series, session), { end: session, length }, columns),
     seriesOf,
     onSession(series, columns) {
       const values = new Float64Array(columns.length);

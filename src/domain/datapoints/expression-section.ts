@@ -7,12 +7,15 @@ import type { CrossSectional, DecisionFacts, Evaluator, OverTime } from './expre
 import {
   asNode,
   isField,
+  PLUGIN_FUNCTION,
   requestOf,
   type DatapointExpression,
   type ExpressionNode,
   type FunctionNode,
+  type PluginCall,
 } from './expressions/tree.js';
 import type { Statistic } from './aggregates.js';
+import { callPlugin } from './call-plugin.js';
 import { GROWTH_BASED } from './datapoint-sources.js';
 import { yearsOfGrowth, type DividendHistory } from './dividends.js';
 import { isWindowed, latest, requestKey, type FieldRequest } from './field-request.js';
@@ -45,6 +48,8 @@ export interface Leaves {
   isNumber(field: FieldRequest): boolean;
   /** @param lag of the last session of the window */
   overSessions(series: Series, window: SessionsBack, columns: Int32Array): Float64Array;
+  /** The values of a series on trailing sessions, each security's together, the latest last, [columns * length]. */
+  history(series: Series, length: number, columns: Int32Array): Float64Array;
   seriesOf(node: ExpressionNode): Series;
   /** Values of a series on the session itself. */
   onSession(series: Series, columns: Int32Array): Float64Array;
@@ -167,6 +172,7 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
   };
 
   function call(node: FunctionNode, on: CalledOn): Float64Array {
+    if (node.plugin !== undefined) return ofPlugin(node, node.plugin, on.columns);
     const entry = functionOf(node);
     switch (entry?.form) {
       case 'cross_section':
@@ -179,6 +185,15 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
       case undefined:
         throw new Error(`no function ${node.name}: trees are checked before they are evaluated`);
     }
+  }
+
+  function ofPlugin({ operands }: FunctionNode, plugin: PluginCall, columns: Int32Array): Float64Array {
+    const inputs = operands.map((operand) =>
+      operand.node === 'function' && operand.name === PLUGIN_FUNCTION && operand.plugin === undefined
+        ? leaves.history(leaves.seriesOf(operand.operands[0]!), operand.window!, columns)
+        : numbers(operand, columns),
+    );
+    return callPlugin(plugin, inputs, { count: columns.length, day: leaves.day });
   }
 
   function acrossSecurities(node: FunctionNode, entry: CrossSectional, columns: Int32Array): Float64Array {

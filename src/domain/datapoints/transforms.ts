@@ -49,6 +49,23 @@ export function zScores(values: Float64Array): Float64Array {
   return values.map((value) => (Number.isNaN(value) ? NaN : deviation === 0 ? 0 : (value - mean) / deviation));
 }
 
+/** Parts of the sum that the values as large as each make up, itself included: equal values share a part. NaN of a sum of 0. */
+export function covered(values: Float64Array): Float64Array {
+  const result = new Float64Array(values.length).fill(NaN);
+  const order = ranked(values, withValue(values, allOf(values)), false);
+  const total = order.reduce((sum, i) => sum + values[i]!, 0);
+  if (total === 0) return result;
+  let sum = 0;
+  let first = 0;
+  order.forEach((i, k) => {
+    sum += values[i]!;
+    const isLastOfItsValue = k + 1 === order.length || values[order[k + 1]!] !== values[i];
+    if (!isLastOfItsValue) return;
+    for (; first <= k; first++) result[order[first]!] = sum / total;
+  });
+  return result;
+}
+
 /** Distances from the mean of the values that are there. */
 export function demeaned(values: Float64Array): Float64Array {
   const { mean } = spreadOf(values);

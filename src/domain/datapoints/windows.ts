@@ -53,3 +53,25 @@ export function countOver(tally: Tally, { end, length, observationsMin }: Window
   for (let k = 0; k < result.length; k++) if (result[k]! < observationsMin) result[k] = NaN;
   return result;
 }
+
+/**
+ * The values of each name on the trailing sessions of a window, the latest last, NaN where it has none.
+ * @returns [n * length]
+ * @cost    length * n cells read
+ */
+export function trailingValues(
+  reader: WindowReader,
+  { end, length }: Pick<Window, 'end' | 'length'>,
+  columns: Int32Array,
+): Float64Array {
+  const values = new Float64Array(columns.length * length).fill(NaN);
+  const from = Math.max(0, end - length + 1);
+  const lacking = length - (end - from + 1);
+  reader.windows(from, end, columns, ({ cells, starts, first }) => {
+    for (let k = 0; k < starts.length; k++) {
+      const start = starts[k]!;
+      values.set(cells.subarray(start, start + length - lacking), (first + k) * length + lacking);
+    }
+  });
+  return values;
+}

@@ -9,6 +9,7 @@ export const AUDITED_KINDS = [
   'constraint-set',
   'template',
   'watchlist',
+  'plugin',
   'store',
   'run',
   'optimisation-run',

@@ -39,6 +39,6 @@ export function definitionFields(): DefinitionFields {
     treatment: parameterSpecs(TreatmentSpec),
     weighting: parameterSpecs(WeightingSpec.omit({ type: true, params: true })),
     derivation: parameterSpecs(DerivationPayload.pick({ relax: true })),
-    events: parameterSpecs(EventsSpec.omit({ fast_entry: true, fast_exit: true })),
+    events: parameterSpecs(EventsSpec),
   };
 }

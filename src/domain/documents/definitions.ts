@@ -2,14 +2,27 @@ import type { Definitions } from '../datapoints/expressions/reads.js';
 import { asNode, type ExpressionNode } from '../datapoints/expressions/tree.js';
 import { requested } from '../datapoints/field-use.js';
 import type { IndexDocument } from './index-document.js';
+import { pluginDefinitions } from './plugin-document.js';
 
 const NONE: Definitions = new Map();
 
 const known = new WeakMap<object, Definitions>();
+const withPlugins = new WeakMap<object, { readonly own: Definitions; readonly all: Definitions }>();
 
-/** Expressions that a document names, by their names. @cost nothing for a document that was asked before */
-export function definitionsOf({ datapoints }: Pick<IndexDocument, 'datapoints'>): Definitions {
-  if (datapoints === undefined) return NONE;
+type Named = Pick<IndexDocument, 'datapoints' | 'plugins'>;
+
+/** Expressions and plug-ins that a document names, by their names. @cost nothing for a document that was asked before */
+export function definitionsOf({ datapoints, plugins }: Named): Definitions {
+  const own = datapoints === undefined ? NONE : expressionsOf(datapoints);
+  if (plugins === undefined) return own;
+  const found = withPlugins.get(plugins);
+  if (found?.own === own) return found.all;
+  const all = new Map([...own, ...pluginDefinitions(plugins)]);
+  withPlugins.set(plugins, { own, all });
+  return all;
+}
+
+function expressionsOf(datapoints: NonNullable<IndexDocument['datapoints']>): Definitions {
   const found =
     known.get(datapoints) ??
     new Map(

@@ -29,7 +29,8 @@ export const FastExitSpec = z
     rank: rank.meta({ label: 'Rank', help: 'A constituent ranked below this leaves.' }),
     field: field.meta({ label: 'Ranked by', help: 'Datapoint, largest first, over constituents and candidates.' }),
     schedule: RebalanceSpec.prefault({ frequency: 'monthly' }).meta({
-      description: 'Dates on which constituents are ranked, as those of a rebalance.',
+      label: 'Schedule',
+      help: 'Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.',
     }),
   })
   .meta({ id: 'FastExitSpec' });
@@ -67,10 +68,12 @@ export const EventsSpec = z
         when: [{ replacement: ['reserve'] }],
       }),
     fast_entry: FastEntrySpec.optional().meta({
-      description: 'New securities that enter between reviews, each in place of the lowest-ranked constituent.',
+      label: 'Fast entry',
+      help: 'New securities that enter between reviews, each in place of the lowest-ranked constituent.',
     }),
     fast_exit: FastExitSpec.optional().meta({
-      description: 'Constituents that leave between reviews, each for the best-ranked security that is none.',
+      label: 'Fast exit',
+      help: 'Constituents that leave between reviews, each for the best-ranked security that is none.',
     }),
     acquirer: z.enum(['convert', 'remove']).default('convert').meta({
       label: 'Acquirer outside the universe',

@@ -14,6 +14,7 @@ import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { LIMITS } from '../refusals/limits.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
+import { NamedPlugins } from './plugin-document.js';
 import { WeightingSpec } from './weighting-spec.js';
 
 /**
@@ -265,6 +266,10 @@ export const IndexDocument = z
     datapoints: NamedDatapoints.optional().meta({
       description:
         'Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.',
+    }),
+    plugins: NamedPlugins.optional().meta({
+      description:
+        'Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name.',
     }),
     rounding: RoundingSpec.optional().meta({
       label: 'Rounding',

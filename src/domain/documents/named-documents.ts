@@ -7,6 +7,7 @@ export const NAMED_DOCUMENTS = {
   constraint_set_id: { kind: 'constraint-set', missing: 'CONSTRAINT_SET_NOT_FOUND' },
   template_id: { kind: 'template', missing: 'TEMPLATE_NOT_FOUND' },
   watchlist_id: { kind: 'watchlist', missing: 'WATCHLIST_NOT_FOUND' },
+  plugin_id: { kind: 'plugin', missing: 'PLUGIN_NOT_FOUND' },
   store_id: { kind: 'store', missing: 'STORE_NOT_FOUND' },
   model_id: { kind: 'risk-model', missing: 'RISK_MODEL_NOT_FOUND' },
 } as const satisfies Readonly<Record<string, { readonly kind: string; readonly missing: ErrorCode }>>;

@@ -1,7 +1,15 @@
 import { z } from 'zod';
 
 /** Kinds of document whose every state is kept as a version. */
-export const VERSIONED_KINDS = ['index', 'strategy', 'constraint-set', 'template', 'watchlist', 'store'] as const;
+export const VERSIONED_KINDS = [
+  'index',
+  'strategy',
+  'constraint-set',
+  'template',
+  'watchlist',
+  'plugin',
+  'store',
+] as const;
 export type VersionedKind = (typeof VERSIONED_KINDS)[number];
 
 /** A document that has versions, by kind and id. */

@@ -1,6 +1,16 @@
 import { INDEX_FILE_TABLES } from './index-file-tables.js';
 import { DEFAULT_RISK_WINDOW } from '../analytics/rolling-risk.js';
-import { count, date, fraction, money, number, points, text, type ExportTable } from './export-table.js';
+import {
+  count,
+  date,
+  fraction,
+  money,
+  number,
+  points,
+  text,
+  type ExportColumn,
+  type ExportTable,
+} from './export-table.js';
 
 /** The tables that are exported of a stored run. Money is in the currency of the index. */
 export const EXPORTS = {
@@ -65,6 +75,10 @@ export const EXPORTS = {
       date: date('Effective date by the schedule.'),
       decision_date: date(
         'Day up to which data decided it: the effective date without an effective lag. Null for a rebalance of a strategy of its own, and beyond the latest 400.',
+      ),
+      cause: text('`schedule`, `breach`, or a change between reviews: `replacement`, `fast_exit`, `fast_entry`.'),
+      review: text(
+        'Reviews that decided it, in their order; null for a change between reviews and beyond the latest 400.',
       ),
       constituents: count('Securities with a weight above 0.'),
       added: count('Securities with a position that were not held just before; all at the first.'),
@@ -176,6 +190,20 @@ export const EXPORTS = {
 
 export type ExportTableName = keyof typeof EXPORTS;
 export const EXPORT_NAMES = Object.keys(EXPORTS) as [ExportTableName, ...ExportTableName[]]; // Object.keys returns plain strings.
+
+/**
+ * Columns of a table: those that repeat columns of the store, where it has them.
+ * @param referenceColumns of the store; none where it is not served
+ */
+export function exportColumns(
+  name: ExportTableName,
+  referenceColumns: readonly string[],
+): Readonly<Record<string, ExportColumn>> {
+  const entries = Object.entries<ExportColumn>(EXPORTS[name].columns);
+  return Object.fromEntries(
+    entries.filter(([, { ofStore }]) => ofStore === undefined || referenceColumns.includes(ofStore)),
+  );
+}
 
 /** The entry of a table, by its name. */
 export function exportTable(name: ExportTableName): ExportTable {

@@ -6,6 +6,8 @@ export interface ExportColumn<T extends ColumnType = ColumnType> {
   /** What a number counts: `fraction`, `money`, `points`; null for what has no unit. */
   readonly unit: string | null;
   readonly meaning: string;
+  /** Reference column of the store that it repeats; a store without it has no such column in its tables. */
+  readonly ofStore?: string;
 }
 
 /**
@@ -16,8 +18,10 @@ export interface ExportTable {
   readonly help: string;
   /** What a row stands for. */
   readonly row: string;
-  /** Whether the served market tells more of it, where it is that of the run. */
+  /** Present if it reads the served market, where that is the market of the run. */
   readonly readsMarket?: true;
+  /** Present if its rows are decided again by the definition of the run, on its market. */
+  readonly readsDefinition?: true;
   /** What names are taken together in it, by a reference column that the client may name. */
   readonly isGrouped?: 'groups' | 'issuers';
   readonly columns: Readonly<Record<string, ExportColumn>>;
@@ -29,6 +33,11 @@ const column =
 
 export const date = column('date');
 export const text = column('text');
+/** A text of the reference data, in tables of stores that have its column. */
+export const ofStore = (name: string): ExportColumn<'text'> => ({
+  ...text(`${name} of the reference data.`),
+  ofStore: name,
+});
 export const count = column('count');
 export const number = column('number');
 export const fraction = (meaning: string): ExportColumn<'number'> => number(meaning, 'fraction');

@@ -11,6 +11,11 @@ export const EXPORT_FORMATS = {
     extension: 'arrow',
     help: 'an Arrow IPC stream, units and meanings with its fields',
   },
+  parquet: {
+    media: 'application/vnd.apache.parquet',
+    extension: 'parquet',
+    help: 'a Parquet file, uncompressed, dates and texts dictionary-coded, units and meanings in its metadata',
+  },
   xlsx: {
     media: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
     extension: 'xlsx',
@@ -29,6 +34,17 @@ export interface ExportPosition {
   readonly at: number;
   /** Rows before it; not counted for a workbook. */
   readonly rows: number;
+  /** Row groups before it, of Parquet. */
+  readonly groups?: WrittenGroups;
+}
+
+/** Row groups of a Parquet file that were written: its footer, at the end, lists them. */
+export interface WrittenGroups {
+  /** Bytes of the file so far. */
+  readonly fileBytes: number;
+  readonly count: number;
+  /** Their entries of the footer, encoded. */
+  readonly bytes: Uint8Array;
 }
 
 /** Formats whose parts are made each by itself, from rows: a workbook is a stream from its first byte to its last. */

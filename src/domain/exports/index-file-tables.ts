@@ -1,18 +1,36 @@
-import { date, fraction, money, number, points, text } from './export-table.js';
+import { date, fraction, money, number, ofStore, points, text } from './export-table.js';
+
+/** Reference columns that identify securities elsewhere, by the column of a file. */
+export const ID_COLUMNS = {
+  isin: 'ISIN',
+  sedol: 'SEDOL',
+  cusip: 'CUSIP',
+  figi: 'FIGI',
+  ric: 'RIC',
+  ticker: 'TICKER',
+  bloomberg: 'BLOOMBERG',
+  valor: 'VALOR',
+  wkn: 'WKN',
+  permno: 'PERMNO',
+  permid: 'PERMID',
+  gvkey: 'GVKEY',
+  lei: 'LEI',
+} as const;
+
+export type IdColumn = keyof typeof ID_COLUMNS;
+
+const { isin: _isin, ...others } = ID_COLUMNS;
+const ids = Object.fromEntries(Object.entries(others).map(([column, field]) => [column, ofStore(field)])) as {
+  readonly [C in Exclude<IdColumn, 'isin'>]: ReturnType<typeof ofStore>;
+}; // Of every entry.
 
 /** Columns of an index in index shares on one session. */
 const columns = {
   date: date('Session.'),
   identifier: text('The security.'),
   name: text('NAME of the reference data.'),
-  isin: text(
-    'ISIN of the reference data; null where the store has none. The other identifiers are read in the same way.',
-  ),
-  sedol: text('SEDOL.'),
-  cusip: text('CUSIP.'),
-  figi: text('FIGI.'),
-  ric: text('RIC.'),
-  ticker: text('TICKER.'),
+  isin: text('ISIN of the reference data; null where the store has none.'),
+  ...ids,
   currency: text('Currency of its price; null unless the store of the run is served.'),
   price: number('Of a share, in that currency.', 'money of the security'),
   fx: number('Price of that currency in the currency of the index.'),
@@ -25,6 +43,8 @@ const columns = {
   dividend_points: points('Ordinary dividends of the session before tax, in points of the price return.'),
   divisor: number('Market value of the index over this is its level.'),
 };
+
+const { date: session, dividend_points: _paid, divisor, ...ofSecurities } = columns;
 
 /** Index files as clients load them: one session each. */
 export const INDEX_FILE_TABLES = {
@@ -39,5 +59,17 @@ export const INDEX_FILE_TABLES = {
     row: 'a security held, by identifier',
     readsMarket: true,
     columns,
+  },
+  proforma: {
+    help: 'The announced composition at the close of `date`, from its announcement to the close at which it takes effect: its index shares are adjusted for the corporate actions of each session, and scaled to its market value.',
+    row: 'a security of the announced composition, by identifier',
+    readsMarket: true,
+    readsDefinition: true,
+    columns: {
+      date: session,
+      effective_date: date('Day at whose close the composition takes effect.'),
+      ...ofSecurities,
+      divisor,
+    },
   },
 } as const;

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
-import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
+import type { TreatmentSpec } from '../documents/index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { OptimisationRequest } from '../documents/optimisation-request.js';
 import { RiskModelRequest } from '../risk/risk-model-document.js';
 import { RiskValidationRequest } from '../risk/validation/risk-validation-request.js';
+import { documentsWithDefaults, documentWithDefaults, planWithDefaults } from '../checks/plan-defaults.js';
+import { runTreatment } from '../backtest/run-file/settings.js';
 import type { PlannedModels } from '../documents/used-models.js';
 import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js';
 import type { ReportTemplateDocument } from '../reports/template-document.js';
@@ -16,15 +18,21 @@ import type { Patch, SweepBase } from '../sweeps/variants.js';
 /**
  * What an attempt of each kind of job needs besides the market, as JSON: it is stored with the job and read by whichever
  * process runs it. Documents and requests were validated on submission and are trusted here. Where an
- * earlier version stored less, the schema fills it in.
+ * earlier version stored less, the schema adds what that version meant.
  */
 const accepted = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
+
+const plan = accepted<BacktestPlan>().transform(planWithDefaults);
+const documents = accepted<BacktestPlan['documents']>().transform(documentsWithDefaults);
+const treatment = accepted<TreatmentSpec>().transform((stored) =>
+  'entry_stale_sessions' in stored ? stored : runTreatment(stored),
+);
 
 /** Version of the data, where another than the last was asked for. */
 const dataVersion = { data_version: z.int().optional() };
 
 export const BacktestPayload = z.object({
-  plan: accepted<BacktestPlan>(),
+  plan,
   /** The request as it was sent, where a strategy filled it in. */
   asked: z.unknown().optional(),
   engine_version: z.string(),
@@ -57,7 +65,7 @@ export type RunDifferencePayload = Readonly<z.infer<typeof RunDifferencePayload>
 
 export const SweepPayload = z.object({
   sweep_id: z.string(),
-  base: accepted<SweepBase>(),
+  base: accepted<SweepBase>().transform((base) => ({ ...base, document: documentWithDefaults(base.document) })),
   /** The stored index that the base is; null for a document of the request. */
   stored_id: z.string().nullable().default(null),
   /** The variants: patches one by one, or a grid. */
@@ -66,7 +74,7 @@ export const SweepPayload = z.object({
   /** Set where some variants have not been checked. */
   is_unchecked: z.boolean().default(false),
   /** Documents that variants reach, besides themselves. */
-  documents: accepted<BacktestPlan['documents']>(),
+  documents,
   /** Stored risk models that the variants use; absent where none does. */
   models: accepted<PlannedModels>().optional(),
   rank_by: z.custom<RankingName>((value) => typeof value === 'string'),
@@ -90,7 +98,7 @@ export type SimulationPayload = Readonly<z.infer<typeof SimulationPayload>>;
 export const OptimisationPayload = z.object({
   run_id: z.string(),
   /** The index and every document it reaches. */
-  documents: accepted<Readonly<Record<string, IndexDocument>>>(),
+  documents,
   /** Stored risk models that the documents and the request use; absent where none does. */
   models: accepted<PlannedModels>().optional(),
   constraints: accepted<readonly ConstraintRow[]>(),
@@ -109,7 +117,7 @@ export const RiskModelPayload = z.object({
       run_id: z.string(),
       calendar: z.string(),
       currency: z.string(),
-      treatment: accepted<TreatmentSpec>(),
+      treatment,
     })
     .readonly()
     .nullable(),
@@ -123,10 +131,7 @@ export const RiskValidationPayload = z.object({
   /** The model as it was when the job was accepted: its names, and how it was estimated. */
   model: z.object({ asset_ids: z.array(z.string()).readonly(), request: RiskModelRequest }).readonly(),
   /** Whose sessions and currency the model has; null on the days of its names. */
-  terms: z
-    .object({ calendar: z.string(), currency: z.string(), treatment: accepted<TreatmentSpec>() })
-    .readonly()
-    .nullable(),
+  terms: z.object({ calendar: z.string(), currency: z.string(), treatment }).readonly().nullable(),
   /** Index whose held weights are a portfolio. */
   index_id: z.string().nullable(),
 });

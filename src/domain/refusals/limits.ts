@@ -33,6 +33,14 @@ export const LIMIT_SPECS = {
     help: 'Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds.',
   },
   DERIVED_RISK_SESSIONS: { value: 504, help: 'Trailing returns behind the risk model of a derived index.' },
+  MAX_PLUGINS: { value: 16, help: 'Plug-ins that one index document names.' },
+  MAX_PLUGIN_SOURCE: { value: 65_536, help: 'Characters of the source of a plug-in.' },
+  MAX_PLUGIN_INPUTS: { value: 16, help: 'Inputs of a plug-in.' },
+  MAX_PLUGIN_STEPS: {
+    value: 100_000_000,
+    help: 'Steps of one call of a plug-in, rounds of loops and calls of functions: about a second.',
+  },
+  MAX_PLUGIN_MEMORY_BYTES: { value: 67_108_864, help: 'Memory of a plug-in with its inputs.' },
   MAX_BODY_BYTES: { value: 1_048_576, help: 'Body of every route but the import.' },
   MAX_IMPORT_BYTES: { value: 67_108_864, help: 'Body of `POST /data/import`.' },
   MAX_IMPORT_TABLE_BYTES: {
@@ -46,6 +54,19 @@ export const LIMIT_SPECS = {
   MAX_COPIED_CONTENT_BYTES: {
     value: 2_147_483_648,
     help: 'Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.',
+  },
+  MAX_TOOL_ANSWER_BYTES: {
+    value: 50_000,
+    help: 'Answer of one MCP tool: 25,000 tokens of two bytes, as long numbers and hashes have them.',
+  },
+  MAX_TOOL_WAIT_SECONDS: {
+    value: 50,
+    help: 'Longest wait of the MCP tool waitForJob: clients give a call up after 60 s.',
+  },
+  MAX_KEY_TOOL_CALLS: { value: 20, help: 'MCP requests of one key that run at once: as many as streams of events.' },
+  MAX_RESOURCE_BYTES: {
+    value: 8_388_608,
+    help: 'A resource of MCP, which is one message; larger answers are read by HTTP.',
   },
   MAX_JSON_DEPTH: { value: 64, help: 'Nesting of a JSON body.' },
   HEARTBEAT_TIMEOUT_SECONDS: { value: 60, help: 'Age of a heartbeat past which a running job is queued again.' },

@@ -35,6 +35,7 @@ export const ERRORS = {
   NOTHING_PUBLISHED: { status: 404, help: 'No close of the index was ever published.' },
   VERSION_NOT_FOUND: { status: 404, help: 'The document has no version of the number, or it is a deletion.' },
   WATCHLIST_NOT_FOUND: { status: 404, help: 'No watchlist is stored under the id.' },
+  PLUGIN_NOT_FOUND: { status: 404, help: 'No plug-in is stored under the id.' },
   STORE_NOT_FOUND: { status: 404, help: 'No data store is registered under the id.' },
   IDENTIFIER_NOT_FOUND: { status: 404, help: 'The served store does not hold the identifier.' },
   JOB_NOT_FOUND: { status: 404, help: 'No job is stored under the id.' },
@@ -74,6 +75,10 @@ export const ERRORS = {
     status: 409,
     help: 'No stored run of the index is what a run would give now: run it again, or name the run by `run_id`. `detail` has the newest and why it is not.',
   },
+  NOT_REPRODUCED: {
+    status: 409,
+    help: 'The published closes cannot be recomputed from the run and its data; `detail` has the first difference or the reason.',
+  },
   PARTIAL_CLOSES: {
     status: 409,
     help: 'Closes to be published rest on prices of only some names; see detail.closes. Nothing was appended; `allow_partial` publishes them.',
@@ -93,6 +98,10 @@ export const ERRORS = {
   RANGE_TOO_SHORT: { status: 422, help: 'The range holds fewer sessions than the computation needs.' },
   CALENDAR_NOT_COVERED: { status: 422, help: 'The calendar covers nothing of the range.' },
   NO_DATA_IN_RANGE: { status: 422, help: 'The served store holds no price in the range.' },
+  PLUGIN_FAILED: {
+    status: 422,
+    help: 'A plug-in threw, took more steps or memory than it may, or returned no list of values; see detail.',
+  },
   NO_DATA_AT_DATE: { status: 422, help: 'There is nothing at or before the date.' },
   NO_DATA_KNOWN: {
     status: 422,

@@ -47,7 +47,7 @@ export interface BoundPhaseIn {
 
 /** The pipeline of a valid document. A row that its class does not accept is a defect of the caller. */
 export function bindPipeline(
-  document: Pick<RuleDocument, 'pipeline' | 'datapoints'> & Partial<Pick<RuleDocument, 'events'>>,
+  document: Pick<RuleDocument, 'pipeline' | 'datapoints' | 'plugins'> & Partial<Pick<RuleDocument, 'events'>>,
 ): BoundPipeline {
   const { selection, weighting } = document.pipeline;
   const definitions = definitionsOf(document);

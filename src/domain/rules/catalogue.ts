@@ -18,6 +18,7 @@ import { marketCapFilter } from './selection/market-cap-filter.js';
 import { membershipFilter } from './selection/membership-filter.js';
 import { momentumFilter } from './selection/momentum-filter.js';
 import { onePerIssuer } from './selection/one-per-issuer.js';
+import { pluginFilter } from './selection/plugin-filter.js';
 import { priceFilter } from './selection/price-filter.js';
 import { quota } from './selection/quota.js';
 import { rangeFilter } from './selection/range-filter.js';
@@ -35,6 +36,7 @@ import { hierarchicalRiskParityWeight } from './weighting/hierarchical-risk-pari
 import { inverseVolatilityWeight } from './weighting/inverse-volatility-weight.js';
 import { marketCapWeight } from './weighting/market-cap-weight.js';
 import { minimumVarianceWeight } from './weighting/minimum-variance-weight.js';
+import { pluginWeight } from './weighting/plugin-weight.js';
 import { priceWeight } from './weighting/price-weight.js';
 import { rankWeight } from './weighting/rank-weight.js';
 import { tiltWeight } from './weighting/tilt-weight.js';
@@ -65,6 +67,7 @@ export const SELECTION_CLASSES: readonly SelectionClass[] = [
   compositeScore,
   membershipFilter,
   quota,
+  pluginFilter,
 ];
 
 /** Every weighting class, in the order it is served. */
@@ -81,6 +84,7 @@ export const WEIGHTING_CLASSES: readonly WeightingClass[] = [
   tiltWeight,
   groupWeight,
   hierarchicalRiskParityWeight,
+  pluginWeight,
 ];
 
 const selectionByType = new Map(SELECTION_CLASSES.map((entry) => [entry.type, entry]));

@@ -10,6 +10,7 @@ import {
   type Columns,
   type ValueKind,
 } from '../datapoints/resolution.js';
+import { overTimeFault, type OverTimeFault } from '../datapoints/expressions/over-time-faults.js';
 import { readsOfExpression, type Definitions } from '../datapoints/expressions/reads.js';
 import { isField, requestOf, type ComparisonNode } from '../datapoints/expressions/tree.js';
 import type { FieldUse } from '../datapoints/field-use.js';
@@ -37,6 +38,8 @@ export function fieldFindings(
 ): Finding[] {
   return uses.flatMap(({ use, path, rowId }) => {
     const told = new Set<string>();
+    const fault = overTimeFault(use.field, definitions);
+    if (fault !== undefined) return [overTimeFinding(fault, { path, rowId })];
     return needsOf(use, definitions).flatMap((need) => {
       const problem = problemOf(need, market);
       if (problem === undefined || told.has(problem.message)) return [];
@@ -55,6 +58,12 @@ export function columnsMissing(uses: readonly PlacedUse[], market: Columns, defi
     }),
   );
   return [...new Set(missing)].sort();
+}
+
+/** No store can have what an expression asks for. */
+function overTimeFinding({ name, called }: OverTimeFault, { path, rowId }: Omit<PlacedUse, 'use'>): Finding {
+  const message = `${name} is read with a lag or over a window, and ${called} in it is known at decisions only.`;
+  return { severity: 'error', code: 'NOT_IN_CHOICES', path, row_id: rowId, message, value: name };
 }
 
 type Problem = Pick<Finding, 'code' | 'message' | 'accepted' | 'value'>;

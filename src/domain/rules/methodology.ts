@@ -20,6 +20,7 @@ import { limitSentences } from './limit-sentences.js';
 import { numberText, shareText } from '../catalogue/sentence-numbers.js';
 import { bindPipeline } from './bound-pipeline.js';
 import { definitionsOf } from '../documents/definitions.js';
+import type { PluginUse } from '../documents/plugin-document.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
 import { printExpression } from '../datapoints/expressions/print.js';
 import { rebalanceSentences, reviewSentences } from './rebalance-sentences.js';
@@ -48,8 +49,21 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
 }
 
 /** Each datapoint that a document names, as it is defined. */
-function datapointSentences(document: Pick<IndexDocument, 'datapoints'>): string[] {
-  return Array.from(definitionsOf(document), ([name, tree]) => `${name} is ${printExpression(tree)}.`);
+function datapointSentences(document: Pick<IndexDocument, 'datapoints' | 'plugins'>): string[] {
+  const { datapoints, plugins = {} } = document;
+  return [
+    ...Array.from(definitionsOf({ datapoints }), ([name, tree]) => `${name} is ${printExpression(tree)}.`),
+    ...Object.entries(plugins).map(([name, use]) => pluginSentence(name, use)),
+  ];
+}
+
+function pluginSentence(name: string, { plugin, parameters, code }: PluginUse): string {
+  const given = Object.entries(code?.parameters ?? parameters).map(
+    ([key, value]) => `${key} = ${JSON.stringify(value)}`,
+  );
+  const terms = given.length === 0 ? '' : ` with ${given.join(', ')}`;
+  const hash = code === undefined ? '' : ` (SHA-256 ${code.sha256})`;
+  return `${name} is computed by the plug-in ${plugin}${hash}${terms}.`;
 }
 
 function ruleSentences(document: RuleDocument): string[] {

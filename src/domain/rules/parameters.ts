@@ -20,6 +20,12 @@ export const groupBy = z.string().min(1).max(64).nullable().default(null).meta({
 /** The name of a datapoint: its latest value. */
 export const fieldName = z.string().min(1).max(64).meta({ label: 'Field', help: 'Column or derived datapoint.' });
 
+/** A plug-in by its name in the document. */
+export const pluginName = z.string().min(1).max(64).meta({
+  label: 'Plug-in',
+  help: 'Name of the plug-in among the `plugins` of the document.',
+});
+
 /** A datapoint by its name, or with window, lag, aggregate and transform; or an expression of datapoints. */
 export const field = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]).meta({
   label: 'Field',

@@ -64,8 +64,9 @@ export function createPool({
       const raw = pipeline.weighting.weigh({ cross: crossOn(session, null), columns, identifiers, engine, riskModel });
       return raw.kind === 'refused' ? new Float64Array(columns.length).fill(Number.NaN) : raw.values;
     },
-    ranked(session, field, columns) {
-      const values = valuesOf({ cross: crossOn(session, null), columns }, numeric(field));
+    ranked(session, field, { columns, constituents }) {
+      const cross = crossOn(session, flagsOf(constituents, names));
+      const values = valuesOf({ cross, columns }, numeric(field));
       return ranked(values, withValue(values, allOf(columns)), false).map((position) => columns[position]!);
     },
   };

@@ -7,3 +7,6 @@ export type RebalanceCause = (typeof REBALANCE_CAUSES)[number];
 
 /** A cause beside the schedule. */
 export type EventCause = Exclude<RebalanceCause, 'schedule'>;
+
+/** True if reviews of the definition decided a rebalance, on their dates or because of a breach. */
+export const isReviewed = (cause: RebalanceCause): boolean => cause === 'schedule' || cause === 'breach';

@@ -85,7 +85,10 @@ export function consoleHandlers(files: ConsoleFiles): Handlers<typeof consoleRou
 }
 
 /** In the best coding the client takes. */
-function codedReply({ type, etag, bytes, coded }: ConsoleFile, { header }: Asked): Reply & { readonly etag: string } {
+export function codedReply(
+  { type, etag, bytes, coded }: ConsoleFile,
+  { header }: Asked,
+): Reply & { readonly etag: string } {
   const coding = codingFor(header('accept-encoding'));
   const stored = coding === null ? undefined : coded[coding];
   const headers = { Vary: 'Accept-Encoding' };

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { documentationRoutes } from '#contract/documentation.js';
+import { MARKDOWN_MEDIA } from '#contract/media-formats.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
 import { once } from '#base/once.js';
@@ -14,6 +15,8 @@ export interface DocumentationSources {
   readonly openApi: () => OpenApiDocument;
   /** Pages of the guide in reading order, the first one named by the empty word. */
   readonly guide: () => readonly GuidePage[];
+  /** A page of the guide as it is written, in Markdown. */
+  readonly written: (name: string) => string;
   /** A picture of the guide by its name; undefined where there is none. */
   readonly picture: (name: string) => Uint8Array<ArrayBuffer> | undefined;
   /** What the build has made of the contract, undefined where it has made nothing of this one. */
@@ -58,14 +61,16 @@ export function documentationHandlers(sources: DocumentationSources): Handlers<t
 
   const pageReply = (page: Page, request: Pick<RouteRequest<Route>, 'header'>) => replyOf(page, request, PAGE);
 
-  function guideReply(name: string, request: Pick<RouteRequest<Route>, 'header'>): Reply {
+  function guideReply(name: string, request: Pick<RouteRequest<Route>, 'header' | 'media'>): Reply {
     const page = pages().get(name);
     if (page === undefined)
       throw new Refusal(
         'ROUTE_NOT_FOUND',
         `The guide has no page ${name}; its pages are ${[...pages().keys()].filter(Boolean).join(', ')}.`,
       );
-    return pageReply(page, request);
+    if (request.media !== MARKDOWN_MEDIA) return pageReply(page, request);
+    const bytes = new TextEncoder().encode(sources.written(name));
+    return { bytes, type: `${MARKDOWN_MEDIA}; charset=utf-8`, etag: createHash('sha256').update(bytes).digest('hex') };
   }
 
   const pictures = memoised(sources.picture);

@@ -1,10 +1,11 @@
-import { LOG_MEDIA } from '#contract/media-formats.js';
+import { BUNDLE_MEDIA, LOG_MEDIA } from '#contract/media-formats.js';
 import type { publicationRoutes } from '#contract/publication.js';
+import type { Bundles } from '#services/publication/bundles.js';
 import type { Publications } from '#services/publication/publications.js';
 import type { Handlers } from '../handler.js';
 import { logLines, logObject } from '../log-stream.js';
 
-export function publicationHandlers(publications: Publications): Handlers<typeof publicationRoutes> {
+export function publicationHandlers(publications: Publications, bundles: Bundles): Handlers<typeof publicationRoutes> {
   return {
     publishIndex: async ({ params, body, authorship, signal }) => ({
       json: await publications.publish(params.index_id, body, { by: authorship(), signal }),
@@ -15,7 +16,29 @@ export function publicationHandlers(publications: Publications): Handlers<typeof
         ? { stream: logLines(batches), type: LOG_MEDIA }
         : { stream: logObject(batches), type: 'application/json; charset=utf-8' };
     },
+    async getPublishedBundle({ params, authorship, signal }) {
+      const { parts, length } = await bundles.of(params.index_id, { by: authorship(), signal });
+      return { stream: byteStream(parts), length, type: BUNDLE_MEDIA };
+    },
     getPublishedKeys: async ({ params }) => ({ json: await publications.keys(params.index_id) }),
     rotateSigningKey: async ({ authorship }) => ({ json: await publications.rotateKey(authorship()) }),
   };
+}
+
+/** Bytes of one piece of an answer. */
+const PIECE_BYTES = 1 << 18;
+
+/** Parts as a stream whose pieces leave other requests their turn. */
+function byteStream(parts: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const pieces = (function* () {
+    for (const part of parts)
+      for (let at = 0; at < part.length; at += PIECE_BYTES) yield part.subarray(at, at + PIECE_BYTES);
+  })();
+  return new ReadableStream({
+    pull(controller) {
+      const { value, done } = pieces.next();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    },
+  });
 }

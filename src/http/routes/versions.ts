@@ -2,6 +2,7 @@ import type { versionRoutes } from '#contract/versions.js';
 import type { Authorship, VersionedKind } from '#domain/documents/version-document.js';
 import type { DatasetRegistration } from '#services/datasets/registration.js';
 import type { Watchlists } from '#services/datasets/watchlists.js';
+import type { Plugins } from '#services/indices/plugins.js';
 import type { VersionContent, Versions } from '#services/history/versions.js';
 import type { Indices } from '#services/indices/indices.js';
 import type { Strategies } from '#services/indices/strategies.js';
@@ -9,6 +10,7 @@ import type { Optimise } from '#services/optimisation/optimise.js';
 import type { Reports } from '#services/reports/reports.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
+import { PluginDocument } from '#domain/documents/plugin-document.js';
 import type { Handlers, Reply } from '../handler.js';
 
 /** The services whose documents have versions: a restoration is a write of theirs. */
@@ -19,11 +21,12 @@ export interface VersionedServices {
   readonly optimisations: Pick<Optimise, 'replaceSet'>;
   readonly reports: Pick<Reports, 'putTemplate'>;
   readonly watchlists: Pick<Watchlists, 'put'>;
+  readonly plugins: Pick<Plugins, 'put'>;
   readonly datasets: Pick<DatasetRegistration, 'restore'>;
 }
 
 export function versionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
-  const { versions, indices, strategies, optimisations, reports, watchlists, datasets } = services;
+  const { versions, indices, strategies, optimisations, reports, watchlists, plugins, datasets } = services;
   const index = familyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
     saved(await indices.replace(id, body, ifMatch, by)),
   );
@@ -39,6 +42,10 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
   const watchlist = familyHandlers(versions, 'watchlist', 'watchlist_id', async ({ body }, id, ifMatch, by) => {
     const restored = await watchlists.put(id, WatchlistDocument.parse(body), ifMatch, by);
     return { json: restored.watchlist, etag: restored.etag };
+  });
+  const plugin = familyHandlers(versions, 'plugin', 'plugin_id', async ({ body }, id, ifMatch, by) => {
+    const restored = await plugins.put(id, PluginDocument.parse(body), ifMatch, by);
+    return { json: restored.plugin, etag: restored.etag };
   });
   const store = familyHandlers(versions, 'store', 'store_id', async (version, _, ifMatch, by) => {
     const { store: json, etag } = await datasets.restore(version, ifMatch, by);
@@ -65,6 +72,10 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
     diffWatchlistVersions: watchlist.difference,
     getWatchlistVersion: watchlist.read,
     restoreWatchlistVersion: watchlist.restore,
+    listPluginVersions: plugin.list,
+    diffPluginVersions: plugin.difference,
+    getPluginVersion: plugin.read,
+    restorePluginVersion: plugin.restore,
     listStoreVersions: store.list,
     diffStoreVersions: store.difference,
     getStoreVersion: store.read,

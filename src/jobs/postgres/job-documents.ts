@@ -27,6 +27,7 @@ import type { Admission, Waiting } from '../admission.js';
 import { inputIn, renewedRecord } from '../renewal.js';
 import type { AttemptKey } from '../attempt-key.js';
 import type { JobRows, Place, ReservedJob } from './job-rows.js';
+import { queuedKind } from './queued-kinds.js';
 import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
 
 /** A change of a job that has been committed. */
@@ -231,7 +232,7 @@ export function rowOf(record: JobRecord, lease?: { readonly node: string; readon
   const { job_id, kind, owner, status, sequence, attempt, estimated_bytes } = record;
   const { lane } = JOB_KIND_CATALOGUE[kind];
   const held = { node: lease?.node ?? null, lease_ms: lease?.ms ?? null };
-  return { job_id, kind, lane, owner, status, sequence, attempt, estimated_bytes, ...held };
+  return { job_id, kind: queuedKind(kind), lane, owner, status, sequence, attempt, estimated_bytes, ...held };
 }
 
 /** A stored job; undefined when there is none, or it cannot be read. */

@@ -1,9 +1,10 @@
-import { JOB_KIND_CATALOGUE, type JobKindName } from '#domain/jobs/job-kinds.js';
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { FoundDocument } from '#store/port.js';
 import type { Database } from '#store/postgres/database.js';
 import type { Lane, TaskProgress } from '../compute-pool.js';
 import type { AttemptKey } from '../attempt-key.js';
 import type { JobCounts, JobQuery, WaitingJob } from '../queue.js';
+import { CLAIMED_KINDS, kindOfRow } from './queued-kinds.js';
 import {
   createLooks,
   documentColumns,
@@ -110,8 +111,6 @@ type ReservedRow = KeyRow &
   DocumentColumns<'input'> &
   Beat & { kind: JobKindName; owner: string; estimated_bytes: string; claim: string | null };
 
-/** Kinds of this version: jobs of a newer one wait for a node that knows them. */
-export const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE);
 /** A node that dies with one reserved keeps it from the others for so long. */
 export const RESERVED_SECONDS = 10;
 /** A job waits for a node with room at once for so long; then one without makes room for it. */
@@ -170,11 +169,11 @@ export function createJobRows(database: Database, schema: string): JobRows {
       );
       return new Map(rows.map(({ job_id: id, revision }) => [id, Number(revision)]));
     },
-    ids: (kind) => idsOf(`SELECT job_id FROM ${jobs} WHERE kind = $1 ORDER BY jobs.sequence`, [kind]),
+    ids: (kind) => idsOf(`SELECT job_id FROM ${jobs} WHERE ${kindOfRow} = $1 ORDER BY jobs.sequence`, [kind]),
     liveIds: () => idsOf(`SELECT job_id FROM (${live}) AS live ORDER BY sequence`, []),
     matching: ({ kinds, statuses, before, limit }) =>
       idsOf(
-        `SELECT job_id FROM ${jobs} WHERE ($1::text[] IS NULL OR kind = ANY($1)) AND ($2::text[] IS NULL OR status = ANY($2))
+        `SELECT job_id FROM ${jobs} WHERE ($1::text[] IS NULL OR ${kindOfRow} = ANY($1)) AND ($2::text[] IS NULL OR status = ANY($2))
             AND ($3::text IS NULL OR sequence < (SELECT sequence FROM ${jobs} AS b WHERE b.job_id = $3))
           ORDER BY jobs.sequence DESC LIMIT $4`,
         [kinds ?? null, statuses ?? null, before ?? null, limit],
@@ -259,13 +258,13 @@ function waitingRows(database: Database, { schema, jobs }: WaitingOptions): Wait
               WHERE job_id = (
                 SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = $4 AND NOT owner = ANY($5)
                   ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED
-              ) RETURNING job_id, kind, owner, estimated_bytes, sequence, attempt, ${BEAT},
+              ) RETURNING job_id, ${kindOfRow} AS kind, owner, estimated_bytes, sequence, attempt, ${BEAT},
                 CASE WHEN ${fits} THEN claim END AS claim
           )
           SELECT reserved.*, ${documentColumns('document')}, ${documentColumns('input')} FROM reserved
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job' AND id = job_id LIMIT 1) AS document ON true
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job-input' AND id = job_id LIMIT 1) AS input ON true`,
-        [JOB_KINDS, freeBytes, memoryBytes, lane, exceptOwners, ...ofStart(start)],
+        [CLAIMED_KINDS, freeBytes, memoryBytes, lane, exceptOwners, ...ofStart(start)],
       );
       if (row === undefined) return undefined;
       const { job_id, kind, owner, claim, estimated_bytes: bytes } = row;

@@ -1,8 +1,9 @@
 import type { Database } from '#store/postgres/database.js';
 import type { EventReading } from '#store/postgres/event-reader.js';
 import type { Room } from '../queue.js';
-import { JOB_KINDS, keyOf, type KeyRow, type RunningJob } from './job-rows.js';
+import { keyOf, type KeyRow, type RunningJob } from './job-rows.js';
 import type { NodeState } from './node-rows.js';
+import { CLAIMED_KINDS } from './queued-kinds.js';
 import type { PartNode } from './takeable-parts.js';
 
 /** What a node asks and says at one time; the rest is not due. */
@@ -55,7 +56,7 @@ export function createPulse({ database, schema, node, helper }: PulseOptions): (
     const work =
       room === undefined || room.lanes.length === 0
         ? [null, null, null, null, null]
-        : [JOB_KINDS, room.lanes, room.freeBytes, room.memoryBytes, helper?.version() ?? null];
+        : [CLAIMED_KINDS, room.lanes, room.freeBytes, room.memoryBytes, helper?.version() ?? null];
     const values = [node, said, ...heard, asksSilent, asksNodes, ...work];
     const row = (await database.query<PulseRow>(statement, values))[0]!; // One row always.
     events?.take({ horizon: row.horizon!, ids: row.event_ids ?? [], events: row.events ?? [] });

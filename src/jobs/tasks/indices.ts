@@ -12,6 +12,7 @@ import type { ModelDate } from '#domain/risk/imported/model-dates.js';
 import type { MeasuringModel } from '#domain/risk/measuring-model.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { TaskOutputs } from './files.js';
+import type { SandboxProgram } from '#base/sandbox/sandbox.js';
 import type { SecurityValue } from '#domain/rules/evaluate-datapoint.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 
@@ -21,6 +22,15 @@ export interface IndexQuestion {
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles;
   readonly indexId: string;
+}
+
+export interface PluginQuestion {
+  readonly program: SandboxProgram;
+}
+
+export interface CheckedPlugin {
+  /** Description of the error; null if the plug-in is valid. */
+  readonly fault: string | null;
 }
 
 /** An expression that is evaluated on the terms of a definition. */

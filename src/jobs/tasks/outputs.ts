@@ -6,6 +6,7 @@ import type { RunTerms } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { TaskOutputs } from './files.js';
+import type { IndexQuestion } from './indices.js';
 import type { OverviewFile } from './runs.js';
 
 /** The files of a run, opened by the process: they stay readable when they are removed meanwhile. */
@@ -32,6 +33,8 @@ export interface ExportPartInput {
   readonly from: ExportPosition;
   /** The served market, where the table reads it and it is that of the run. */
   readonly market: MarketHandle | null;
+  /** Definition of the run, for a table that is decided again. */
+  readonly definition?: Omit<IndexQuestion, 'market'> | undefined;
   /** Memory that the part is written to. */
   readonly room: SharedArrayBuffer;
 }

@@ -1,12 +1,13 @@
 import type { FullRunReason, StoredFullRunReason } from '#domain/documents/full-run-reasons.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
 import type { SweepFolds } from '#domain/sweeps/fold-terms.js';
 import type { RankingName } from '#domain/sweeps/rankings.js';
 import type { Patch, SweepBase, Variation } from '#domain/sweeps/variants.js';
 import type { ArtifactRef } from '#store/port.js';
-import type { CheckedFiles, HashedFile, KnownFiles, TaskOutputs } from './files.js';
+import type { AnswerBytes, CheckedFiles, HashedFile, KnownFiles, TaskOutputs } from './files.js';
 import type { ModelFiles } from './indices.js';
 import type { RowsInBlocks } from '../rows-in-blocks.js';
 
@@ -203,4 +204,19 @@ export interface SumSimulationInput {
   readonly dates: readonly string[];
   readonly precision: 'float64' | 'float32';
   readonly outputs: TaskOutputs<'view'>;
+}
+
+export interface PublicationBundleInput {
+  readonly market: MarketHandle;
+  readonly plan: BacktestPlan;
+  /** Of the log, in its order. */
+  readonly entries: readonly PublicationEntry[];
+}
+
+/** Files of a bundle with their SHA-256, and the digests of their inputs. */
+export interface PublicationBundleOutput {
+  readonly files: Readonly<Record<string, AnswerBytes>>;
+  readonly hashes: Readonly<Record<string, string>>;
+  readonly securities: Readonly<Record<string, string>>;
+  readonly dates: Readonly<Record<string, string>>;
 }

@@ -16,7 +16,7 @@ export interface RowBlocks {
 /** Blocks of zeros; from the limit of panels on they are paged. */
 export function createRowBlocks(): RowBlocks {
   let held = 0;
-  let slab = new SharedArrayBuffer(0);
+  let slab = panelMemory(0);
   let used = 0;
 
   /** Reserves space in a slab; undefined while blocks are in memory. */

@@ -5,7 +5,7 @@ import type { SeriesTable } from '#domain/market/series.js';
 import type { MarketContent } from './market-content.js';
 import type { FileDigest } from '../formats/digest-file.js';
 import { writeParquet, type RowGroup } from '../formats/write-parquet.js';
-import type { ParquetColumn } from '../formats/parquet-columns.js';
+import type { ParquetColumn } from '#base/parquet/columns.js';
 
 /** Rows of a row group: DuckDB's own choice, and small enough to hold a few columns of it in memory. */
 const GROUP_ROWS = 122_880;

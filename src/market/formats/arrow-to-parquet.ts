@@ -10,7 +10,7 @@ import {
 import { reasonOf } from '../tables/fault-reason.js';
 import type { Problems } from '../tables/problems.js';
 import { decodeLz4Frame } from './lz4-frame.js';
-import type { ParquetColumn } from './parquet-columns.js';
+import type { ParquetColumn } from '#base/parquet/columns.js';
 import { assertTimeZone, daysIn } from './time-zones.js';
 import { writeParquet, type RowGroup } from './write-parquet.js';
 

@@ -49,6 +49,9 @@ export const AUDITED_READS = {
   keys: ['getPrincipal', 'getPublishedKeys', 'getAudit'],
 } as const;
 
+/** Operations that are logged wherever they are answered: they release what an index was computed from. */
+const ALWAYS_LOGGED: ReadonlySet<string> = new Set(['getPublishedBundle']);
+
 export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNotes {
   const { documents, timestamp, monotonicMs, loggedReads, onFailure } = dependencies;
   const refusals = { since: -Infinity, addresses: new Set<string>() };
@@ -74,7 +77,7 @@ export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNot
       append({ ...entry, request_id: requestId }).catch(onFailure);
     },
     read({ operation, path, requestId, keyId, name }) {
-      if (!loggedReads.has(operation)) return;
+      if (!loggedReads.has(operation) && !ALWAYS_LOGGED.has(operation)) return;
       const entry = { kind: 'read', action: 'read', id: path, author: name ?? LOCAL_AUTHOR, ...by(keyId) } as const;
       append({ ...entry, note: operation, request_id: requestId }).catch(onFailure);
     },

@@ -46,6 +46,7 @@ const FAMILIES: Readonly<Record<VersionedKind, { readonly word: string; readonly
   'constraint-set': { word: 'constraint set', missing: 'CONSTRAINT_SET_NOT_FOUND' },
   template: { word: 'report template', missing: 'TEMPLATE_NOT_FOUND' },
   watchlist: { word: 'watchlist', missing: 'WATCHLIST_NOT_FOUND' },
+  plugin: { word: 'plug-in', missing: 'PLUGIN_NOT_FOUND' },
   store: { word: 'data store', missing: 'STORE_NOT_FOUND' },
 };
 

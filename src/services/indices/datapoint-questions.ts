@@ -52,7 +52,7 @@ export function createDatapointQuestions({
   calendars,
 }: DatapointQuestionsDependencies): DatapointQuestions {
   async function termsOf(request: DatapointRequest, market: MarketData | undefined) {
-    const { universe, datapoints, currency, calendar = DEFAULT_CALENDAR } = request;
+    const { universe, datapoints, plugins, currency, calendar = DEFAULT_CALENDAR } = request;
     const body = {
       id: TERMS,
       name: 'Terms of an expression',
@@ -61,6 +61,7 @@ export function createDatapointQuestions({
       currency,
       ...(universe === undefined ? {} : { universe }),
       ...(datapoints === undefined ? {} : { datapoints }),
+      ...(plugins === undefined ? {} : { plugins }),
       pipeline: { weighting: WEIGHTING_CLASSES[0]!.example },
     };
     return storedIndices(documents).answer((indexOf) => {
@@ -110,7 +111,7 @@ export function createDatapointQuestions({
 }
 
 /** Findings about what a client sent, not about what stands around it. */
-const isOfRequest = ({ path }: Finding): boolean => /^(?:universe|datapoints|calendar|currency)\b/.test(path);
+const isOfRequest = ({ path }: Finding): boolean => /^(?:universe|datapoints|plugins|calendar|currency)\b/.test(path);
 
 interface Asked {
   readonly tree: ExpressionNode | undefined;

@@ -21,12 +21,12 @@ import { headOf, versionWith } from '#store/history/history.js';
 import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
-import { modelFiles, runModelFiles } from '../stored/used-models.js';
+import { runDefinition } from '../stored/run-definition.js';
+import { modelFiles } from '../stored/used-models.js';
 import { requireRun } from '../stored/run-documents.js';
-import { storedPlan, withDefaults } from '../stored/stored-plans.js';
 import { findIndex, requireIndex, storedIndices } from '../stored/stored-indices.js';
 import { withHead } from '../stored/stamped-json.js';
-import { withWatchlist } from './watchlist-universes.js';
+import { withStoredParts } from './stored-parts.js';
 import { namedIndices } from '#domain/documents/named-indices.js';
 
 /** A definition with every document it reaches and the stored risk models that they use. */
@@ -115,7 +115,7 @@ export function createIndexQuestions({
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf }),
     );
     if (document === undefined) throw refuseWithFindings('index document', findings);
-    return { document: await withWatchlist(documents, document), findings };
+    return { document: await withStoredParts(documents, document), findings };
   }
 
   /** Data that the served market lacks for a document is an error here, reported with its other findings. */
@@ -140,9 +140,8 @@ export function createIndexQuestions({
   /** The definition that a run was made from, as it was. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
   async function definitionOfRun(subject: string, id: string): Promise<Definition> {
     const run = await requireRun(documents, { subject, id });
-    const { indexId, documents: all, models } = withDefaults(await storedPlan(artifacts, run));
-    const files = await runModelFiles(artifacts, models, run.artifacts.models);
-    return { document: all[indexId]!, documents: all, ...files, version: run.index_version ?? null };
+    const { indexId, ...reached } = (await runDefinition(artifacts, run)).definition;
+    return { document: reached.documents[indexId]!, ...reached, version: run.index_version ?? null };
   }
 
   async function preview(definition: Definition, terms: PreviewTerms, signal: AbortSignal): Json {
@@ -259,7 +258,7 @@ export async function reachedBy(
 ): Promise<Record<string, IndexDocument>> {
   const reached = new Map<string, IndexDocument>();
   const reach = async (at: IndexDocument): Promise<void> => {
-    reached.set(at.id, await withWatchlist(reader, at));
+    reached.set(at.id, await withStoredParts(reader, at));
     for (const next of referencesOf(at)) {
       if (reached.has(next)) continue;
       const found = await findIndex(reader, next);

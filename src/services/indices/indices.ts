@@ -16,7 +16,7 @@ import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { lookAheadOf, unknownModels } from '../stored/used-models.js';
 import { createIndexList, type PageQuery } from './index-list.js';
-import { unknownWatchlists, withoutWatchlist } from './watchlist-universes.js';
+import { storedPartsFindings, withoutStoredParts } from './stored-parts.js';
 import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from '../stored/stored-indices.js';
 
 /** A JSON object as a client sent it. */
@@ -81,12 +81,12 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     const unknown =
       document === undefined
         ? []
-        : [...(await unknownModels(reader, document)), ...(await unknownWatchlists(reader, document))];
+        : [...(await unknownModels(reader, document)), ...(await storedPartsFindings(reader, document))];
     if (unknown.length > 0) return { document: undefined, findings: orderFindings([...findings, ...unknown]) };
     const foreseen = document === undefined ? [] : await lookAheadOf(reader, document, { calendars, market });
     const told = orderFindings([...findings, ...foreseen]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
-      return { document: document && withoutWatchlist(document), findings: told };
+      return { document: document && withoutStoredParts(document), findings: told };
     const message = `A strategy is stored under the id ${id}; an index needs an id of its own.`;
     return {
       document: undefined,

@@ -17,7 +17,8 @@ import { modelReferences, plannedFiles } from '../stored/used-models.js';
 import { putRun } from '../stored/kept-runs.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { storedPlan, withDefaults } from '../stored/stored-plans.js';
+import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { storedPlan } from '../stored/stored-plans.js';
 
 export interface BacktestJobDependencies {
   readonly documents: DocumentStore;
@@ -107,7 +108,7 @@ export function createBacktestJob({
   /** The plan of a stored run, undefined where it cannot be read. */
   async function readPlan(run: RunDocument): Promise<BacktestPlan | undefined> {
     try {
-      return withDefaults(await storedPlan(artifacts, run));
+      return planWithDefaults(await storedPlan(artifacts, run));
     } catch (refusal) {
       if (refusal instanceof Refusal) return undefined;
       throw refusal;

@@ -1,22 +1,13 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
-import type { BacktestPlan, ResolvedRequest, StrategyTerms } from '#domain/documents/backtest-plan.js';
-import { assertHeldAsOne } from '#domain/books/overlay-portfolio.js';
-import { assertSeriesBenchmark } from '#domain/books/series-benchmark.js';
-import { requestedRange } from '#domain/books/window.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, type Day } from '#domain/time/days.js';
-import { BacktestFields } from '#domain/documents/backtest-fields.js';
+import { assertForeign, resolvedRequest } from '#domain/backtest/resolved-request.js';
+import type { BacktestPlan, StrategyTerms } from '#domain/documents/backtest-plan.js';
 import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
-import { isOverlayDocument, sourcesOf, type IndexDocument } from '#domain/documents/index-document.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
-import { lateRates } from '#domain/checks/late-rates.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
 import { heldBytes } from '#base/memory/kept-memory.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
-import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { unknownField } from '#domain/refusals/unknown-field.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
@@ -51,7 +42,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
         : (await requireStrategy(documents, runId)).strategy;
     const { document } =
       strategy === undefined ? await requireIndex(documents, runId) : { document: await followedIndex(strategy) };
-    const request = filledIn({ ...given, benchmark: await benchmarkOf(given.benchmark) }, strategy);
+    const request = resolvedRequest({ ...given, benchmark: await benchmarkOf(given.benchmark) }, strategy);
     assertOrder(request);
     if (strategy === undefined) assertForeign(document, request);
     const reached = {
@@ -134,97 +125,6 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
   }
 
   return { planOf, benchmarkDocuments, comparedWith };
-}
-
-/** The terms of a run: as given, else the strategy's, else the defaults. */
-function filledIn(given: BacktestRequest, strategy: StrategyDocument | undefined): ResolvedRequest {
-  const own = strategy && {
-    benchmark: strategy.benchmark,
-    start: strategy.start,
-    end: strategy.end,
-    initial_capital: strategy.initial_capital,
-    transaction_cost_bps: strategy.transaction_cost_bps,
-  };
-  const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  return BacktestFields.parse({ ...own, ...asked });
-}
-
-/** An index has nothing to learn from itself as a benchmark. */
-function assertForeign({ id }: IndexDocument, { benchmark }: ResolvedRequest): void {
-  if (benchmark?.kind !== 'index' || benchmark.id !== id) return;
-  throw refuseWithFindings('request', [
-    {
-      severity: 'error',
-      code: 'BENCHMARK_IS_SELF',
-      message: `The benchmark ${id} is the index itself.`,
-      path: 'benchmark.id',
-      value: id,
-    },
-  ]);
-}
-
-/**
- * What a plan may not ask of a market, as far as it is known without running it.
- * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT, FX_MISSING, NUMERIC_FAILURE
- */
-export function assertRunnable(
-  plan: BacktestPlan,
-  { market, calendars }: { readonly market: MarketData; readonly calendars: Calendars },
-): void {
-  const { indexId, documents, request, strategy } = plan;
-  const document = documents[indexId]!;
-  if (isOverlayDocument(document)) assertHeldAsOne(plan);
-  const calendar = calendars.get(document.calendar);
-  if (!calendar)
-    throw refuseWithFindings('index document', [
-      {
-        severity: 'error',
-        code: 'UNKNOWN_CALENDAR',
-        message: `The calendar ${document.calendar} is not known.`,
-        path: 'calendar',
-      },
-    ]);
-  for (const reached of Object.values(documents))
-    assertNoErrors(`index document ${reached.id}`, [
-      ...marketFindings(reached, market, { severity: 'error', indexOf: (id) => documents[id] }),
-      ...lateRates(reached.id, { documents, market, calendars }),
-    ]);
-  if (strategy?.constraints)
-    assertNoErrors(
-      'constraint set',
-      constraintFieldFindings(strategy.constraints, market, { path: 'constraints', severity: 'error' }),
-    );
-  assertIdentifierBenchmark(market, request);
-  const range = requestedRange({ document, calendar, dates: market.dates, request });
-  const series = request.benchmark?.kind === 'identifier' ? market.series?.get(request.benchmark.id) : undefined;
-  if (series === undefined) return;
-  const start = Math.max(range.start, earliestBegin(document, documents));
-  assertSeriesBenchmark(series, document, { market, calendar, range: { start, end: range.end } });
-}
-
-/** Day before which an index does not begin: an overlay waits for what it stands on. */
-function earliestBegin(document: IndexDocument, documents: BacktestPlan['documents']): Day {
-  const beneath = isOverlayDocument(document) ? sourcesOf(document) : [];
-  return Math.max(dayFrom(document.base_date), ...beneath.map((id) => earliestBegin(documents[id]!, documents)));
-}
-
-function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRequest): void {
-  if (benchmark?.kind !== 'identifier') return;
-  const { id, price_column: column } = benchmark;
-  const isSeries = market.series?.has(id) === true;
-  if (!isSeries && !market.identifiers.includes(id))
-    throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no identifier ${id}.`, { benchmark: id });
-  const accepted = isSeries ? ['CLOSE'] : [...market.fields.keys()];
-  if (accepted.includes(column)) return;
-  const holder = isSeries ? `series ${id}` : 'served store';
-  const sentence = `The ${holder} has no column ${column}; it has ${accepted.join(', ')}.`;
-  throw refuseWithFindings('request', [
-    {
-      severity: 'error',
-      path: 'benchmark.price_column',
-      ...unknownField(sentence, { name: column, accepted }),
-    },
-  ]);
 }
 
 /** Panels of doubles a run makes beside the shared market: growth in three variants, weights, columns, text. */

@@ -20,6 +20,7 @@ import type { DataVersions } from '../datasets/data-versions.js';
 import { requireRunOn } from './runs-as-known.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
 import { earlierFiles, requireRun, type RunName } from '../stored/run-documents.js';
+import { runDefinition } from '../stored/run-definition.js';
 import { runIdOf } from '#store/run-id.js';
 import { stateOf, type RunStates } from './run-states.js';
 import { bytesOf, createRooms, streamOf, type MadePart } from './export-stream.js';
@@ -61,7 +62,7 @@ export interface Exports {
 
 export interface ExportsDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'file' | 'damaged'>;
+  readonly artifacts: Pick<ArtifactStore, 'file' | 'damaged' | 'read'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly views: Pick<ViewCache, 'find' | 'hold'>;
   readonly markets: Pick<Markets, 'served'>;
@@ -70,7 +71,7 @@ export interface ExportsDependencies {
 }
 
 /** Changes with what an export of the same run is made of. */
-const EXPORT_VERSION = 2;
+const EXPORT_VERSION = 3;
 
 /** Exports that are known to be too large to be held: bytes of them are not collected again. */
 const LARGE_KNOWN = 1000;
@@ -78,7 +79,7 @@ const LARGE_KNOWN = 1000;
 /** Times the files of a run may be gone because a newer run took its place. */
 const OPENS_MAX = 3;
 
-type Asked = Omit<ExportPartInput, 'exportId' | 'run' | 'files' | 'from' | 'room'>;
+type Asked = Omit<ExportPartInput, 'exportId' | 'run' | 'files' | 'from' | 'room' | 'definition'>;
 
 export function createExports({
   documents,
@@ -109,6 +110,7 @@ export function createExports({
     served: ServedMarket | undefined,
   ): Promise<ServedMarket | null> {
     if (exportTable(table).readsMarket !== true) return null;
+    if (exportTable(table).readsDefinition === true && knownOn === undefined) return states.requireMarket(run);
     if (exportTable(table).isGrouped === 'issuers' && by !== OWN_GROUPS && knownOn === undefined)
       return states.requireMarket(run);
     return served === undefined || (await states.isOtherDataset(run, served)) ? null : served;
@@ -170,8 +172,13 @@ export function createExports({
     try {
       const { run, path, descriptors } = (files = await openRun(name));
       const exportId = randomUUID();
+      const definition = await definitionOf(artifacts, run, asked.table);
       const part = async (from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart> => ({
-        ...(await jobs.query('export-part', { ...asked, exportId, run: path, files: descriptors, from, room }, signal)),
+        ...(await jobs.query(
+          'export-part',
+          { ...asked, definition, exportId, run: path, files: descriptors, from, room },
+          signal,
+        )),
         room,
       });
       return { first: await part({ at: 0, rows: 0 }, rooms.take()), part, run, close };
@@ -230,9 +237,29 @@ function assertGroups(table: ExportTableName, by: string, market: MarketData | n
   if (market !== null && by !== OWN_GROUPS) assertReferenceColumn(market, by);
 }
 
+/**
+ * The definition of a run, for tables that are decided again.
+ * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED where decisions saw what was known then
+ */
+async function definitionOf(
+  artifacts: ExportsDependencies['artifacts'],
+  run: RunDocument,
+  table: ExportTableName,
+): Promise<ExportPartInput['definition']> {
+  if (exportTable(table).readsDefinition !== true) return undefined;
+  const { definition, request } = await runDefinition(artifacts, run);
+  if (request.as_known === undefined) return definition;
+  const message = `${table} is decided on the data that is served, and the run has as_known ${request.as_known}: run the index without it.`;
+  throw refuseWithFindings('query', [
+    { severity: 'error', code: 'NOT_ANNOUNCED', message, path: 'table', value: table },
+  ]);
+}
+
 /** Everything that the bytes depend on. */
 function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
-  const files = [run.artifacts.columns, ...earlierFiles(run)].map(({ sha256 }) => sha256);
+  const { columns, plan } = run.artifacts;
+  const decidedBy = exportTable(asked.table).readsDefinition === true && plan !== undefined ? [plan] : [];
+  const files = [columns, ...earlierFiles(run), ...decidedBy].map(({ sha256 }) => sha256);
   return createHash('sha256')
     .update(JSON.stringify([EXPORT_VERSION, files, asked, market && marketKey(market)]))
     .digest('hex');

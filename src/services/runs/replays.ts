@@ -9,6 +9,7 @@ import { modelReferences } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { columnsOf, payloadOf, provenanceOf, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
+import { planWithDefaults } from '#domain/checks/plan-defaults.js';
 import { storedPlan } from '../stored/stored-plans.js';
 
 export interface ReplayJobDependencies {
@@ -39,7 +40,7 @@ export function createReplayJob({
     const { identity } = markets.require();
     await assertNotDeleted(documents, runId, 'replay');
     const run = await requireRun(documents, { subject: runId, id });
-    const plan = await storedPlan(artifacts, run);
+    const plan = planWithDefaults(await storedPlan(artifacts, run));
     const { models = {} } = run.artifacts;
     const isAsKnown = plan.request.as_known !== undefined;
     const known = isAsKnown ? { known: await dataVersions.before((await dataVersions.at(undefined)).version) } : {};

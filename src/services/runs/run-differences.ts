@@ -23,7 +23,8 @@ import { assertUndamaged } from '../stored/damaged-runs.js';
 import { columnsFile, requireRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
 import { contentOf } from '../stored/used-models.js';
-import { storedPlan, withDefaults } from '../stored/stored-plans.js';
+import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { storedPlan } from '../stored/stored-plans.js';
 
 export interface RunDifferenceJobDependencies {
   readonly documents: DocumentStore;
@@ -44,7 +45,7 @@ export function createRunDifferenceJob({
 }: RunDifferenceJobDependencies): JobKind<RunDifferencePayload> {
   async function sideOf(subject: string, id: string): Promise<Side> {
     const run = await requireRun(documents, { subject, id });
-    const plan = withDefaults(await storedPlan(artifacts, run));
+    const plan = planWithDefaults(await storedPlan(artifacts, run));
     const version = await dataVersions.versionOf(run.store_id ?? '', run.store_content_hash);
     return { run, plan, version, market: await marketOf(run, version) };
   }

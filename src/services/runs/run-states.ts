@@ -14,7 +14,8 @@ import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentKind, DocumentStore, FoundDocument } from '#store/port.js';
 import { createBacktestPlans } from './backtest-plans.js';
 import { readDataset } from '../stored/dataset-documents.js';
-import { storedPlan, withDefaults } from '../stored/stored-plans.js';
+import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { storedPlan } from '../stored/stored-plans.js';
 
 export interface RunStatesDependencies {
   readonly documents: DocumentStore;
@@ -60,6 +61,7 @@ const DEFINING = [
   'constraint-set',
   'risk-model',
   'watchlist',
+  'plugin',
 ] as const satisfies readonly DocumentKind[];
 
 /** Runs whose definitions are remembered to have been compared: of a listing of the largest size. */
@@ -137,7 +139,7 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
       return ['The run was stored without its definition: a change of the definition cannot be detected.'];
     let before: BacktestPlan;
     try {
-      before = withDefaults(await storedPlan(artifacts, run));
+      before = planWithDefaults(await storedPlan(artifacts, run));
     } catch (refusal) {
       if (refusal instanceof Refusal)
         return ['The definition that the run was made from cannot be read, so that it cannot be compared.'];

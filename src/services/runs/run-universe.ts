@@ -4,8 +4,7 @@ import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { findIndex } from '../stored/stored-indices.js';
-import { runModelFiles } from '../stored/used-models.js';
-import { storedPlan, withDefaults } from '../stored/stored-plans.js';
+import { runDefinition } from '../stored/run-definition.js';
 
 interface UniverseDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
@@ -22,10 +21,7 @@ export async function universeOfRun(
   fields: readonly string[],
 ): Promise<ComparedWith | null> {
   if (!fields.some(readsUniverse)) return null;
-  if (run.artifacts.plan !== undefined) {
-    const { indexId, documents: all, models } = withDefaults(await storedPlan(artifacts, run));
-    return { indexId, documents: all, ...(await runModelFiles(artifacts, models, run.artifacts.models)) };
-  }
+  if (run.artifacts.plan !== undefined) return (await runDefinition(artifacts, run)).definition;
   const document = await findIndex(documents, run.index_id);
   return document === undefined ? null : { indexId: document.id, documents: await reachedBy(documents, document) };
 }

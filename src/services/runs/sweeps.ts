@@ -34,7 +34,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import { assertAnyKnown } from './known-decisions.js';
-import { withWatchlist } from '../indices/watchlist-universes.js';
+import { withStoredParts } from '../indices/stored-parts.js';
 import { requireIndex, storedIndices, type IndexLookup } from '../stored/stored-indices.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
 import { plannedModels } from '../stored/used-models.js';
@@ -91,7 +91,7 @@ export function createSweeps({
   async function baseOf({ index_id: indexId, document: body, request, strategy }: SweepRequest): Promise<SweepBase> {
     if (indexId !== null) {
       const { document: stored } = await requireIndex(documents, indexId);
-      return { document: await withWatchlist(documents, stored), request, strategy };
+      return { document: await withStoredParts(documents, stored), request, strategy };
     }
     const { document, findings } = await storedIndices(documents).answer((indexOf) => checkWith(indexOf)(body!));
     if (document === undefined)
@@ -102,7 +102,7 @@ export function createSweeps({
           path: finding.path === '' ? 'document' : `document.${finding.path}`,
         })),
       );
-    return { document: await withWatchlist(documents, document), request, strategy };
+    return { document: await withStoredParts(documents, document), request, strategy };
   }
 
   /**

@@ -1,7 +1,8 @@
 import { AuditSeal } from '#domain/documents/audit-document.js';
 import { NO_HASH, type SigningKey } from '#domain/documents/publication-document.js';
 import type { DocumentReader, DocumentTransaction } from '../port.js';
-import { hashOf, signHash } from '../publication/signing.js';
+import { signHash } from '../publication/signing.js';
+import { hashOf } from '../publication/statement-hash.js';
 import { latestTime } from '../timestamp.js';
 import { auditHead, entryId, putAuditHead } from './log.js';
 

@@ -1,6 +1,6 @@
 import { AuditEntry, AuditSeal, NO_AUDIT, StoredAuditHead, type AuditHead } from '#domain/documents/audit-document.js';
 import { NO_HASH, SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
-import { hashOf } from '../publication/signing.js';
+import { hashOf } from '../publication/statement-hash.js';
 import { signatureFault } from '../publication/verify-log.js';
 import { auditHash } from './log.js';
 

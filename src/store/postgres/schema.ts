@@ -2,10 +2,10 @@ import { commitFunction as secondCommitFunction } from './commit-function.js';
 import { delayedMoves, jobCommits } from './job-commit.js';
 import { prepareFunction, prepareJobsFunction } from './preparation.js';
 import { pulseFunction } from './pulse-function.js';
-import { sealedDocuments } from './sealed-commit.js';
+import { keptKinds, sealedDocuments } from './sealed-commit.js';
 
 /** What this program knows of the schema: the number of the last step below. */
-export const PROTOCOL = 7;
+export const PROTOCOL = 8;
 
 /** Locks that keys share by their hash: a transaction of any size takes at most so many. */
 const STRIPES = 1024;
@@ -23,7 +23,9 @@ export function stepsOf(schema: string): readonly string[] {
   const fifth = [sealedDocuments(schema, STRIPES), pulseFunction(schema), prepareFunction(schema)].join('');
   const sixth = [starts(schema), jobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
   const seventh = delayedMoves(schema, STRIPES);
-  return [first, nodeTables(schema), partTable(schema), secondCommitFunction(schema, STRIPES), fifth, sixth, seventh];
+  const eighth = keptKinds(schema, STRIPES);
+  const second = secondCommitFunction(schema, STRIPES);
+  return [first, nodeTables(schema), partTable(schema), second, fifth, sixth, seventh, eighth];
 }
 
 /** Names of the tables, sequences and functions that the steps make: a schema may have others, which are the operator's. */

@@ -5,7 +5,7 @@
  */
 export const sealedDocuments = (schema: string, stripes: number): string => `
   ALTER TABLE ${schema}.documents ADD COLUMN seal bytea;
-  ${commitFunction(schema, stripes)}
+  ${commitFunction(schema, stripes, { create: 'CREATE', kind: 'job.kind' })}
   CREATE OR REPLACE FUNCTION ${schema}.commit_2(${PARAMETERS}, OUT written_version bigint, OUT unreferenced text[])
   LANGUAGE sql AS $$
     SELECT split_part(written, ' ', 1)::bigint, (string_to_array(written, ' '))[2:]
@@ -18,6 +18,16 @@ export const sealedDocuments = (schema: string, stripes: number): string => `
   /* Locks each row that is changed, whatever is changed; the commit sees to it now. */
   DROP TRIGGER queued ON ${schema}.jobs;
 `;
+
+/**
+ * A job keeps the kind in its row until it is submitted again: the first attempt of another sequence. Programs of
+ * earlier steps write the kind as they know it with every change: a job that they may not claim would become one of theirs.
+ */
+export const keptKinds = (schema: string, stripes: number): string =>
+  commitFunction(schema, stripes, {
+    create: 'CREATE OR REPLACE',
+    kind: 'CASE WHEN j.sequence = job.sequence OR job.attempt > 1 THEN j.kind ELSE job.kind END',
+  });
 
 /** What a seal is of. @param key columns of the kind and the id; @param etag the hash of the body */
 export const sealOf = ({ kind, id, etag }: { kind: string; id: string; etag: string }): string =>
@@ -33,14 +43,21 @@ const PARAMETERS = `
     commit_events text[], job_rows jsonb`;
 const ARGUMENTS = Array.from({ length: 17 }, (_, i) => `$${i + 1}`).join(', ');
 
+/** The two steps that make the function. */
+interface CommitForm {
+  readonly create: 'CREATE' | 'CREATE OR REPLACE';
+  /** SQL: the kind in the row `j` that a written `job` changes. */
+  readonly kind: string;
+}
+
 /**
  * The statements of a commit, one by one, and as few as it needs: to begin one costs more than what it does to a row.
  *
  * All that a commit writes has one version, which it returns, with the names of artifacts that no document refers to any
  * more behind it; 0 where it writes no document, null where something that it has read has changed.
  */
-const commitFunction = (schema: string, stripes: number): string => `
-  CREATE FUNCTION ${schema}.commit_3(${PARAMETERS},
+const commitFunction = (schema: string, stripes: number, { create, kind }: CommitForm): string => `
+  ${create} FUNCTION ${schema}.commit_3(${PARAMETERS},
     /* Two writes at most, no listing, and one read at most, which is of the first write. */
     is_narrow boolean
   ) RETURNS text LANGUAGE plpgsql AS $$
@@ -77,7 +94,7 @@ const commitFunction = (schema: string, stripes: number): string => `
     ${changes(schema)}
     IF job_rows IS NOT NULL THEN
       FOR i IN 0 .. jsonb_array_length(job_rows) - 1 LOOP
-        ${jobs(schema)}
+        ${jobs(schema, kind)}
       END LOOP;
     END IF;
     IF cardinality(commit_events) > 0 THEN
@@ -175,7 +192,7 @@ const changes = (schema: string): string => `
  * The row of a job, which waits from its submission on. Its turn is asked for where it begins to wait, and not again:
  * behind the others of its owner, and not before the one that the line has come to.
  */
-const jobs = (schema: string): string => `
+const jobs = (schema: string, kind: string): string => `
         job := jsonb_populate_record(NULL::${schema}.jobs, job_rows -> i);
         job.lease_until := clock_timestamp() + (job_rows -> i ->> 'lease_ms')::double precision * interval '1 ms';
         job.revision := nextval('${schema}.job_revision');
@@ -189,7 +206,7 @@ const jobs = (schema: string): string => `
                 ORDER BY turn LIMIT 1
             ));
         END IF;
-        UPDATE ${schema}.jobs AS j SET kind = job.kind, lane = job.lane, owner = job.owner, status = job.status,
+        UPDATE ${schema}.jobs AS j SET kind = ${kind}, lane = job.lane, owner = job.owner, status = job.status,
             sequence = job.sequence, attempt = job.attempt, estimated_bytes = job.estimated_bytes,
             turn = CASE WHEN j.sequence = job.sequence THEN j.turn ELSE job.turn END,
             queued_at = CASE WHEN j.sequence = job.sequence THEN j.queued_at ELSE now() END,

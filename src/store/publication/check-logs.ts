@@ -1,6 +1,6 @@
 import { PublicationBatch, PublicationHead } from '#domain/documents/publication-document.js';
 import { ownerOf } from '../document-id.js';
-import { createLogCheck, type LogCheck } from './verify-log.js';
+import { createLogCheck, type LogCheck } from './log-check.js';
 
 /** A document as it was found on disk. */
 interface Entry {

@@ -1,6 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import { Buffer } from 'node:buffer';
-import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { PublicationEntry, PublicKey, SigningKey } from '#domain/documents/publication-document.js';
 
 /** A new Ed25519 key. @param at time of its making, ISO-8601 UTC */
@@ -22,14 +21,6 @@ export function keyIdOf(raw: Uint8Array): string {
 }
 
 const KEY_ID_DIGITS = 16;
-
-/** What may be signed: an entry or a seal, with what a signature adds to it. */
-type Signable = object & Partial<Pick<PublicationEntry, 'hash' | 'signature'>>;
-
-/** SHA-256 of the canonical JSON of what is signed, without its hash and signature. */
-export function hashOf({ hash: _hash, signature: _signature, ...stated }: Signable): string {
-  return createHash('sha256').update(canonicalJson(stated)).digest('hex');
-}
 
 /** Signs the 32 bytes of a hash in another thread; the signature is base64. */
 export type HashSigner = (hash: string) => Promise<string>;

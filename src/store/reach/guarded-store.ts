@@ -33,6 +33,7 @@ const GUARDED: Partial<Record<DocumentKind, Guarded>> = {
   'constraint-set': byId('constraint-set'),
   template: byId('template'),
   watchlist: byId('watchlist'),
+  plugin: byId('plugin'),
   'risk-model': byId('risk-model'),
   store: { ...byId('store'), isReadById: true },
   run: byId('index'),

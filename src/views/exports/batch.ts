@@ -3,6 +3,7 @@ import type { EXPORTS, ExportTableName } from '#domain/exports/catalogue.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { KeepFigures } from '../exposures/dated-figures.js';
+import type { AnnouncedFile } from './announced-file.js';
 import type { AskedWindow } from '../run-window.js';
 
 /** Texts as positions in a list, the same list in every batch of a table; -1 for a missing text. */
@@ -47,6 +48,8 @@ export interface ExportSource {
   readonly window: AskedWindow;
   /** The served market, where it is that of the run and the table reads it. */
   readonly market: MarketData | null;
+  /** Announced composition of the index on the session, of a table that is decided again. */
+  readonly announced?: AnnouncedFile | undefined;
   /** Reference column of a table of groups, or IDENTIFIER. Default: the table's own column. */
   readonly by?: string | undefined;
   /** Keeps figures of the run where there is room for them; with or without what the market says. */

@@ -1,9 +1,9 @@
-import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
+import type { ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportPosition, RowFormat } from '#domain/exports/formats.js';
 import type { ExportSource } from './batch.js';
 import type { ByteSink } from './part.js';
 import { PART_WRITERS } from './part-writer.js';
-import { tableRows } from './table-rows.js';
+import { tableColumns, tableRows } from './table-rows.js';
 
 export interface ExportPartInput extends ExportSource {
   readonly table: ExportTableName;
@@ -19,14 +19,17 @@ export interface ExportPartInput extends ExportSource {
 /** Others have their turn between two parts. */
 const PART_BYTES = 1 << 20;
 
+/** Rows of a part in Parquet are a row group: readers pay for each. With the batch that exceeds it, one fits a room. */
+const GROUP_BYTES = 3 << 19;
+
 /**
  * Rows of a table from a position on, as much as a part takes.
  * @returns where the next part begins; null after the last
  * @throws Refusal as the table's rows do, NUMERIC_FAILURE
  */
 export function exportPart(input: ExportPartInput): ExportPosition | null {
-  const { table, format, from, sink, bytes = PART_BYTES, tick, ...source } = input;
-  const { columns } = exportTable(table);
+  const { table, format, from, sink, bytes = format === 'parquet' ? GROUP_BYTES : PART_BYTES, tick, ...source } = input;
+  const columns = tableColumns(table, source);
   const { header } = source.columns;
   const writer = PART_WRITERS[format]({ runId: header.run_id, table, columns, from, sink });
   let { rows } = from;
@@ -35,8 +38,8 @@ export function exportPart(input: ExportPartInput): ExportPosition | null {
     writer.rows(named, count);
     rows += count;
     if (writer.length() < bytes) continue;
-    writer.end(false);
-    return { at: end, rows };
+    const groups = writer.end(false);
+    return { at: end, rows, ...(groups && { groups }) };
   }
   writer.end(true);
   return null;

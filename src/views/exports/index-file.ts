@@ -11,9 +11,9 @@ import { runEffects, type RunEffect } from '../run-effects.js';
 
 /** An index in index shares on one session: market value over divisor is its level. */
 export interface IndexFile {
-  /** Position of the session in the run. */
-  readonly at: number;
   readonly day: Day;
+  /** Securities of the file, [H]. */
+  readonly names: readonly string[];
   readonly divisor: number;
   /** Index shares, [H]; 0 of a security that is not held. */
   readonly shares: Float64Array;
@@ -33,10 +33,16 @@ export interface IndexFile {
 export function closingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): IndexFile {
   const run = readRun(columns);
   const at = positionOf(run, asOf);
-  const close = { at, day: run.days[at]!, price: pricesAt(run, at), fx: ratesAt(run, at) };
+  const close = { ...onDay(run, at), price: pricesAt(run, at), fx: ratesAt(run, at) };
   if (at === 0 || !run.sharesAreKept) return { ...close, divisor: run.divisor[at]!, shares: sharesAfter(run, at) };
   const { shares, divisor } = openedAt(run, at, market);
-  return { ...close, shares, divisor, price: valuedAt(run, { ...close, shares, divisor }) };
+  return { ...close, shares, divisor, price: valuedAt(run, at, { ...close, shares, divisor }) };
+}
+
+/** Day of a file: the last session at or before a date, of all where it is null. @throws Refusal NO_DATA_AT_DATE */
+export function fileDay(columns: RunColumns, asOf: string | null): Day {
+  const run = readRun(columns);
+  return run.days[positionOf(run, asOf)]!;
 }
 
 /**
@@ -82,6 +88,8 @@ function readRun(columns: RunColumns): ReadRun {
   };
 }
 
+const onDay = ({ days, columns }: ReadRun, at: number) => ({ day: days[at]!, names: columns.header.names });
+
 function positionOf({ days }: ReadRun, asOf: string | null): number {
   const at = asOf === null ? days.length - 1 : lastAtMost(days, dayFrom(asOf));
   if (at >= 0) return at;
@@ -99,8 +107,23 @@ function sharesAfter(run: ReadRun, at: number): Float64Array {
   const { shares: decimals } = runSettingsOn(header, run.days[at]! + 1).rounding;
   return weights.map((weight, i) => {
     const shares = weight === 0 ? 0 : (weight * money) / (price[i]! * fx[i]!);
-    return decimals === undefined ? shares : roundHalfAway(shares, decimals);
+    return wholeShares(shares, decimals);
   });
+}
+
+/** Relative difference that computing index shares from weights leaves. */
+const SHARE_NOISE = 1e-9;
+
+/** True if index shares were rounded; those of a price-weighted index are not. */
+function areWhole(shares: number, decimals: number | undefined): boolean {
+  return decimals !== undefined && shares === roundHalfAway(shares, decimals);
+}
+
+/** Index shares without what computing them from weights leaves, where the index rounds them. */
+export function wholeShares(shares: number, decimals: number | undefined): number {
+  if (decimals === undefined || shares === 0) return shares;
+  const whole = roundHalfAway(shares, decimals);
+  return Math.abs(whole / shares - 1) < SHARE_NOISE ? whole : shares; // See `areWhole`.
 }
 
 /** The index after a close, and after the corporate actions of the session behind it. */
@@ -117,7 +140,7 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFil
     const close = price[name]!;
     after += shares[name]! * close * fx[name]! * (openingFactor(effect, close, terms) - 1);
     const kept = shares[name]! * shareFactor(effect, close, terms);
-    shares[name] = rounded(kept, rounding.shares);
+    shares[name] = areWhole(shares[name]!, rounding.shares) ? rounded(kept, rounding.shares) : kept;
     after += (shares[name]! - kept) * adjustedClose(effect, close) * fx[name]!;
     price[name] = adjustedClose(effect, close);
   }
@@ -127,7 +150,7 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFil
   }
   const exact = (run.divisor[at - 1]! * after) / before;
   const divisor = rounded(exact, after === before ? undefined : rounding.divisor);
-  return { at, day: run.days[at]!, divisor, shares, price, fx };
+  return { ...onDay(run, at), divisor, shares, price, fx };
 }
 
 const rounded = (value: number, decimals: number | undefined): number =>
@@ -164,7 +187,7 @@ function childrenOf(
 }
 
 /** Prices at which a session values the holdings: for leaving securities, their proceeds. */
-function valuedAt(run: ReadRun, { at, shares, divisor, price, fx }: Omit<IndexFile, 'day'>): Float64Array {
+function valuedAt(run: ReadRun, at: number, { shares, divisor, price, fx }: IndexFile): Float64Array {
   const { columns } = run;
   const { header } = columns;
   const event = header.has_index_weights ? -1 : columns.i32('eventAt').indexOf(at);

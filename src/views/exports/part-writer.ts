@@ -2,11 +2,13 @@ import type { RowFormat } from '#domain/exports/formats.js';
 import { createArrowWriter } from './arrow.js';
 import { createCsvWriter } from './csv.js';
 import { createJsonRowsWriter } from './json-rows.js';
+import { createParquetWriter } from './parquet.js';
 import type { PartInput, PartWriter } from './part.js';
 
 /** How each format is written: one without does not compile. */
 export const PART_WRITERS: Readonly<Record<RowFormat, (input: PartInput) => PartWriter>> = {
   csv: createCsvWriter,
   arrow: createArrowWriter,
+  parquet: createParquetWriter,
   json: createJsonRowsWriter,
 };

@@ -1,5 +1,5 @@
 import type { ExportColumn } from '#domain/exports/export-table.js';
-import type { ExportPosition } from '#domain/exports/formats.js';
+import type { ExportPosition, WrittenGroups } from '#domain/exports/formats.js';
 import type { NamedColumn } from './batch.js';
 
 /** Input of a writer of an export's part. */
@@ -21,6 +21,6 @@ export interface PartWriter {
   rows(columns: readonly NamedColumn[], count: number): void;
   /** Bytes written so far, about. */
   length(): number;
-  /** Writes the rest, with the end of the export when the part is its last. */
-  end(isLast: boolean): void;
+  /** Writes the rest, with the end of the export when the part is its last. @returns the row groups of a format of such */
+  end(isLast: boolean): WrittenGroups | void;
 }

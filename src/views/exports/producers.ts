@@ -1,4 +1,4 @@
-import { closing, opening } from './tables/index-files.js';
+import { closing, opening, proforma } from './tables/index-files.js';
 import type { ExportTableName } from '#domain/exports/catalogue.js';
 import type { Producer } from './batch.js';
 import { attribution } from './tables/attribution.js';
@@ -23,6 +23,7 @@ export const PRODUCERS: { readonly [T in ExportTableName]: Producer<T> } = {
   levels,
   limits,
   opening,
+  proforma,
   rebalances,
   risk,
   trades,

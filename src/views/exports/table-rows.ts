@@ -1,6 +1,15 @@
-import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
+import { exportColumns, type ExportTableName } from '#domain/exports/catalogue.js';
+import type { ExportColumn } from '#domain/exports/export-table.js';
 import type { Batch, ExportSource, NamedColumn, Producer, Values } from './batch.js';
 import { PRODUCERS } from './producers.js';
+
+/** Columns of a table of a run. */
+export function tableColumns(
+  table: ExportTableName,
+  { market }: Pick<ExportSource, 'market'>,
+): Readonly<Record<string, ExportColumn>> {
+  return exportColumns(table, market?.reference.columns ?? []);
+}
 
 /** Rows of any table, with the name and type of each column. */
 export interface TableRows {
@@ -17,11 +26,15 @@ export interface TableRows {
 export function* tableRows(table: ExportTableName, source: ExportSource, from: number): Iterable<TableRows> {
   // The producer found by a table's name makes rows of that table.
   const produce = PRODUCERS[table] as Producer<ExportTableName>;
+  const columns = Object.entries(tableColumns(table, source));
   for (const batch of produce(source, from))
-    yield { columns: namedColumns(table, batch), count: batch.count, end: batch.end };
+    yield { columns: namedColumns(columns, batch), count: batch.count, end: batch.end };
 }
 
-function namedColumns(table: ExportTableName, { columns }: Batch<ExportTableName>): NamedColumn[] {
-  const values = columns as Readonly<Record<string, Values>>; // A batch has every column of its table.
-  return Object.entries(exportTable(table).columns).map(([name, { type }]) => ({ name, type, values: values[name]! }));
+function namedColumns(
+  columns: readonly (readonly [string, ExportColumn])[],
+  batch: Batch<ExportTableName>,
+): NamedColumn[] {
+  const values = batch.columns as Readonly<Record<string, Values>>; // A batch has every column of its table.
+  return columns.map(([name, { type }]) => ({ name, type, values: values[name]! }));
 }

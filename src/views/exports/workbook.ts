@@ -1,8 +1,8 @@
 import { writeXlsxStream } from 'hucre/xlsx';
-import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
+import type { ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportColumn } from '#domain/exports/export-table.js';
 import { NONE, type ExportSource, type NamedColumn, type TextValues } from './batch.js';
-import { tableRows } from './table-rows.js';
+import { tableColumns, tableRows } from './table-rows.js';
 
 /** Rows of a sheet that Excel opens, its header included. */
 export const SHEET_ROWS_MAX = 1_048_576;
@@ -22,7 +22,7 @@ export interface WorkbookInput extends ExportSource {
  */
 export function workbookStream(input: WorkbookInput): ReadableStream<Uint8Array> {
   const { table, sheetRows } = input;
-  return workbookOf({ name: table, columns: exportTable(table).columns, batches: batchesOf(input), sheetRows });
+  return workbookOf({ name: table, columns: tableColumns(table, input), batches: batchesOf(input), sheetRows });
 }
 
 function* batchesOf({ table, tick, ...source }: WorkbookInput): Iterable<NamedBatch> {

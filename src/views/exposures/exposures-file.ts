@@ -1,3 +1,4 @@
+import type { ExportFormat } from '#domain/exports/formats.js';
 import { EXPOSURE_TABLES, type ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { NamedColumn, Values } from '../exports/batch.js';
 import { tableFile } from '../exports/table-file.js';
@@ -8,7 +9,7 @@ import type { FieldSeries } from './field-series.js';
 export function exposuresFile(
   exposures: Exposures,
   table: ExposureTable,
-  format: 'csv' | 'arrow',
+  format: Exclude<ExportFormat, 'json'>,
 ): Promise<Uint8Array> {
   const { columns } = EXPOSURE_TABLES[table];
   const made = ROWS[table](exposures);

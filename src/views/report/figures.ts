@@ -1,4 +1,4 @@
-import { decimalsOf } from '../rounded.js';
+import { decimalsOn } from '../rounded.js';
 import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import type { WeightsView } from '#contract/analytics/weights.js';
@@ -74,6 +74,8 @@ export interface RunFigures {
   readonly hasCap: boolean;
   /** Decimals of printed levels; 2 by default. */
   readonly levelDecimals: number;
+  /** Decimals of printed weights as fractions; null where they are not rounded. */
+  readonly weightDecimals: number | null;
   /** Portfolio rebased to 100. */
   readonly level: DatedLine;
   indexLevel(): DatedLine;
@@ -150,7 +152,7 @@ export function createRunFigures({
     weightsView({
       runId: header.run_id,
       requestedAsOf: null,
-      weights: heldWeights(columns, null),
+      weights: { ...heldWeights(columns, null), round: (weight) => weight }, // Tables and charts round when they print.
       benchmark: null,
       sharesOf: () => null,
       risk: null,
@@ -168,7 +170,8 @@ export function createRunFigures({
     currency: header.currency,
     variant: header.variant,
     hasCap: header.has_cap,
-    levelDecimals: decimalsOf(columns, 'level') ?? 2,
+    levelDecimals: decimalsOn(columns, 'level', days.at(-1)!) ?? 2,
+    weightDecimals: decimalsOn(columns, 'weights', days.at(-1)!) ?? null,
     level,
     indexLevel: once(() => ({ days, values: indexOver(columns, days) })),
     benchmark: once(() => benchmarkOf(columns)),

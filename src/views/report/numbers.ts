@@ -14,6 +14,13 @@ export function percentText(fraction: number | null): string {
   return fraction === null ? NOT_MEASURED : `${fixed(fraction * 100, 2)}%`;
 }
 
+/** A weight as percent, with two decimals fewer than it has as a fraction. */
+export function weightText(weight: number, decimals: number | null): string {
+  if (decimals === null) return percentText(weight);
+  const ofPercent = Math.max(0, decimals - 2);
+  return `${fixed(roundHalfAway(roundHalfAway(weight, decimals) * 100, ofPercent), ofPercent)}%`;
+}
+
 /** A ratio or a level: `1,234.50`. */
 export function ratioText(value: number | null): string {
   return value === null ? NOT_MEASURED : fixed(value, 2);

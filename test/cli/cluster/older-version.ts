@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { startS3 } from '../../store/s3/s3-service.js';
 import { placesOf } from './running-cluster.js';
@@ -15,7 +15,7 @@ export const OLDER = process.env['OLDER_CHECKOUT'];
 if (OLDER === undefined)
   console.log('skipped: an upgrade beside an earlier version, whose built checkout OLDER_CHECKOUT would name');
 
-/** Places that versions share, and processes of any of them on these. */
+/** Places that versions share, and processes of any of them on these, which end with the test. */
 export async function openVersions() {
   const { url, drop } = await openTestDatabase();
   const s3 = await startS3();
@@ -24,6 +24,14 @@ export async function openVersions() {
   const children: ReturnType<typeof spawn>[] = [];
   const client = new Client(url);
   await client.connect();
+
+  onTestFinished(async () => {
+    for (const child of children) child.kill('SIGKILL');
+    await client.end();
+    await s3.stop();
+    await drop();
+    await rm(base, { recursive: true, force: true });
+  });
 
   function start(folder: string, words: readonly string[]) {
     const child = spawn(process.execPath, [join(folder, 'dist/src/main.js'), ...words], { env: environment });
@@ -62,13 +70,6 @@ export async function openVersions() {
         [jobId],
       );
       return rows.length;
-    },
-    async close() {
-      for (const child of children) child.kill('SIGKILL');
-      await client.end();
-      await s3.stop();
-      await drop();
-      await rm(base, { recursive: true, force: true });
     },
   };
 }

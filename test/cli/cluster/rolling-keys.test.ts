@@ -19,7 +19,7 @@ const listOf = (name: string) => ({ name, identifiers: ['A'] });
 test.skipIf(OLDER === undefined || !hasPostgresql)(
   'beside release 0.2.0 limited keys are accepted by this release alone, and documents of each are those of the other',
   async () => {
-    const { finished, listening, close } = await openVersions();
+    const { finished, listening } = await openVersions();
     const older = resolve(OLDER!);
     const create = async (folder: string, ...words: readonly string[]) => {
       const { status, said } = await finished(folder, ['keys', 'create', '--scopes', 'read,write', ...words]);
@@ -72,6 +72,5 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
       expect(await ended).toBe(0);
     }
     expect(await finished('.', ['doctor'])).toMatchObject({ status: 0 });
-    await close();
   },
 );

@@ -34,70 +34,104 @@ const levels = async (at: string, id: string) => (await ask(at, 'GET', `/analyti
 type Versions = Awaited<ReturnType<typeof openVersions>>;
 type Process = Awaited<ReturnType<Versions['listening']>>;
 
-/** One of two workers, each in the middle of a job, is asked to end: the other does both, each once. */
-async function drained({ s3, running, runsOf }: Versions, front: Process, leaving: Process): Promise<void> {
+interface Asked {
+  readonly at: string;
+  readonly id: string;
+}
+
+const of = (at: string, id: string): Asked => ({ at, id });
+
+/** Of two workers, each in the middle of a job, one is asked to end: the other does both, each once. */
+async function drained({ s3, running, runsOf }: Versions, jobs: readonly Asked[], leaving: Process): Promise<void> {
   s3.isHeld = true; // No job can end.
-  const ids = [`${leaving.name}-A`, `${leaving.name}-B`].map((id) => id.toUpperCase());
-  const jobs = [await submitted(front.url, ids[0]!), await submitted(front.url, ids[1]!)];
-  await expect.poll(async () => (await running()).size).toBe(2);
+  const ids: string[] = [];
+  for (const { at, id } of jobs) {
+    ids.push(await submitted(at, id));
+    await expect.poll(async () => (await running()).size).toBe(ids.length);
+  }
   const left = (await running()).get(leaving.name)!;
-  leaving.child.kill('SIGTERM');
-  expect(await leaving.ended).toBe(0);
+  await stopped(leaving);
   expect([...(await running()).keys()]).not.toContain(leaving.name);
   s3.isHeld = false;
-  for (const jobId of jobs) {
-    expect(await ended(front.url, jobId)).toMatchObject({ status: 'succeeded', attempt: jobId === left ? 2 : 1 });
+  for (const jobId of ids) {
+    expect(await ended(jobs[0]!.at, jobId)).toMatchObject({ status: 'succeeded', attempt: jobId === left ? 2 : 1 });
     expect(await runsOf(jobId)).toBe(1);
   }
 }
 
+async function stopped({ child, ended: over }: Process): Promise<void> {
+  child.kill('SIGTERM');
+  expect(await over).toBe(0);
+}
+
 test.skipIf(OLDER === undefined || !hasPostgresql)(
-  'an earlier version and this one work side by side on tables of this one, each on jobs of the other and on those it leaves',
+  'an earlier version and this one work side by side: each job is done once, and jobs of this version by this version alone',
   async () => {
     const versions = await openVersions();
-    const { base, finished, listening } = versions;
+    const { finished, listening } = versions;
     const older = resolve(OLDER!);
     const migrated = await finished(older, ['migrate']);
     expect(migrated.status).toBe(0);
-    /** Whether the tables of the earlier version are a step or more behind those of this one. */
+    /** The tables of the earlier version are one or more steps behind those of this version. */
     const isBehind = Number(/version (\d+)/.exec(migrated.said)![1]) < PROTOCOL;
     const oldFront = await listening(older, 'serve', 'old-front');
     const oldWorker = await listening(older, 'worker', 'old-worker');
-    const market = await ask(oldFront.url, 'POST', '/data/synthetic', MARKET);
-    expect(await ended(oldFront.url, market['job_id'])).toMatchObject({ status: 'succeeded' });
-    expect(await run(oldFront.url, 'BEFORE')).toMatchObject({ status: 'succeeded' });
-
-    if (isBehind) {
-      const refused = await finished('.', ['serve', '--home', join(base, 'early'), '--port', '0']);
-      expect([refused.status, refused.said.includes('run divisor migrate')]).toEqual([78, true]);
-    }
+    const old = oldFront.url;
+    const market = await ask(old, 'POST', '/data/synthetic', MARKET);
+    expect(await ended(old, market['job_id'])).toMatchObject({ status: 'succeeded' });
+    expect(await run(old, 'BEFORE')).toMatchObject({ status: 'succeeded' });
+    if (isBehind) await refusedBeforeMigration(versions);
     expect((await finished('.', ['migrate'])).status).toBe(0);
     const front = await listening('.', 'serve', 'front');
-    expect(await run(front.url, 'ASKED-OF-NEW')).toMatchObject({ status: 'succeeded', attempt: 1 });
+    const own = front.url;
+
+    // The earlier worker leaves a job of this version to others, and does one of its own that comes later.
+    const waiting = await submitted(own, 'ASKED-OF-NEW');
+    expect(await run(old, 'ASKED-OF-OLD')).toMatchObject({ status: 'succeeded', attempt: 1 });
+    for (const at of [old, own])
+      expect(await ask(at, 'GET', `/jobs/${waiting}`)).toMatchObject({ status: 'pending', attempt: 1 });
     const first = await listening('.', 'worker', 'first-worker');
-    const listed = await finished('.', ['nodes', '--json']);
-    const protocols = listed.said
-      .trim()
-      .split('\n')
-      .map((line) => Number((JSON.parse(line) as Json)['protocol']));
-    expect(protocols.length).toBe(4);
-    expect(new Set(protocols).size).toBe(isBehind ? 2 : 1);
+    expect(await ended(own, waiting)).toMatchObject({ status: 'succeeded', attempt: 1 });
+    const protocols = await protocolsOf(versions);
+    expect([protocols.length, new Set(protocols).size]).toEqual([4, isBehind ? 2 : 1]);
 
-    await drained(versions, oldFront, first);
-    const worker = await listening('.', 'worker', 'worker');
-    await drained(versions, front, oldWorker);
-    expect(await run(oldFront.url, 'ASKED-OF-OLD')).toMatchObject({ status: 'succeeded', attempt: 1 });
-    const expected = await levels(oldFront.url, 'BEFORE');
-    expect(expected).toEqual(expect.anything());
-    for (const id of ['ASKED-OF-NEW', 'ASKED-OF-OLD', 'FIRST-WORKER-A', 'OLD-WORKER-B'])
-      for (const at of [oldFront.url, front.url]) expect(await levels(at, id)).toEqual(expected);
+    await drained(versions, [of(old, 'OLD-A'), of(old, 'OLD-B')], first);
+    const second = await listening('.', 'worker', 'second-worker');
+    await drained(versions, [of(own, 'NEW-C'), of(old, 'OLD-D')], oldWorker);
+    for (const id of ['ASKED-OF-OLD', 'ASKED-OF-NEW', 'OLD-A', 'OLD-B', 'NEW-C', 'OLD-D'])
+      expect(await levels(own, id)).toEqual(await levels(own, 'BEFORE'));
 
-    for (const { child, ended: over } of [oldFront, front, worker]) {
-      child.kill('SIGTERM');
-      expect(await over).toBe(0);
-    }
+    const lastOld = await listening(older, 'worker', 'last-old-worker');
+    const lost = await lostAmongOthers(versions, front, second);
+    expect(await run(old, 'OLD-E')).toMatchObject({ status: 'succeeded', attempt: 1 });
+    expect(await ask(old, 'GET', `/jobs/${lost}`)).toMatchObject({ status: 'pending', attempt: 2 });
+    const third = await listening('.', 'worker', 'third-worker');
+    expect(await ended(old, lost)).toMatchObject({ status: 'succeeded', attempt: 2 });
+
+    for (const process of [oldFront, lastOld, third]) await stopped(process);
     // Tables that are newer than it knows are refused.
     expect((await finished(older, ['migrate'])).status).toBe(isBehind ? 78 : 0);
-    await versions.close();
   },
 );
+
+async function refusedBeforeMigration({ finished, base }: Versions): Promise<void> {
+  const refused = await finished('.', ['serve', '--home', join(base, 'early'), '--port', '0']);
+  expect([refused.status, refused.said.includes('run divisor migrate')]).toEqual([78, true]);
+}
+
+async function protocolsOf({ finished }: Versions): Promise<readonly number[]> {
+  const lines = (await finished('.', ['nodes', '--json'])).said.trim().split('\n');
+  return lines.map((line) => Number((JSON.parse(line) as Json)['protocol']));
+}
+
+/** A job of this version whose worker is killed, and given up by processes of the earlier version. @returns its id */
+async function lostAmongOthers({ running, s3 }: Versions, front: Process, worker: Process): Promise<string> {
+  s3.isHeld = true;
+  const jobId = await submitted(front.url, 'LOST');
+  await expect.poll(async () => (await running()).get(worker.name)).toBe(jobId);
+  await stopped(front);
+  worker.child.kill('SIGKILL');
+  await expect.poll(async () => (await running()).size, { timeout: 60_000 }).toBe(0);
+  s3.isHeld = false;
+  return jobId;
+}

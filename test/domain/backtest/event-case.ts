@@ -54,7 +54,10 @@ export function simulate(sketch: Case): Run {
 
 /** Codes of what a run warns of, but for the currency that markets of tests do not declare. */
 export const codesOf = ({ findings }: Run) =>
-  findings.map(({ code }): string => code).filter((code) => code !== 'CURRENCY_ASSUMED');
+  findings
+    .filter(({ severity }) => severity === 'warning')
+    .map(({ code }): string => code)
+    .filter((code) => code !== 'CURRENCY_ASSUMED');
 export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 
 export const levels = (run: Run): number[] => [...run.index.book.value];

@@ -6,7 +6,16 @@ import { roundingFindings } from '#domain/checks/rounding-findings.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import { indexSharesIn } from '#domain/books/index-shares.js';
 import { roundHalfAway } from '#domain/numbers/round-half-away.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
 import { closesView } from '#views/closes-view.js';
+import { levels as exportedLevels } from '#views/exports/tables/levels.js';
+import { shownLevels } from '#views/levels-view.js';
+import { weightText } from '#views/report/numbers.js';
+import { summaryView } from '#views/summary-view.js';
+import { heldWeights, weightsView } from '#views/weights-view.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { runOn } from '../backtest/random-run.js';
 import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
 
 test.each([
@@ -135,15 +144,76 @@ describe('a rounded divisor', () => {
   });
 });
 
-test('levels are computed in full and published to the decimals of the document', () => {
+const columnsOf = (run: Run) => {
+  const bytes = runToColumns(run, { contentHash: 'x' });
+  return openColumns((from, to) => bytes.slice(from, to));
+};
+const within = (decimals: number, value: number): number => Math.round(value * 10 ** decimals) / 10 ** decimals;
+
+describe('levels and weights of a document with decimals', () => {
   const sketch = { close: { A: [3, 3.1, 3.3], B: [7, 7.2, 6.9] } };
   const whole = runIndexCase(sketch);
   const run = runIndexCase({ ...sketch, document: { rounding: { level: 2, weights: 4 } } });
-  expect(levelsIn(run, 'price')).toEqual(levelsIn(whole, 'price'));
-  const bytes = runToColumns(run, { contentHash: 'x' });
-  const closes = closesView(openColumns((from, to) => bytes.slice(from, to)));
-  expect(closes.price).toEqual(levelsIn(whole, 'price').map((level) => Math.round(level * 100) / 100));
+  const columns = columnsOf(run);
+  const levels = levelsIn(whole, 'price').map((level) => within(2, level));
+  const weightOfA = within(4, 3.3 / 3 / (3.3 / 3 + 6.9 / 7));
+
+  test('are computed in full', () => expect(levelsIn(run, 'price')).toEqual(levelsIn(whole, 'price')));
+
+  test('are shown to them by every view and export', () => {
+    expect(closesView(columns).price).toEqual(levels);
+    expect([...shownLevels(columns, { variant: 'price', start: null, end: null }).levels]).toEqual(levels);
+    expect(summaryView(columns).level).toBe(levels[2]);
+    const window = { start: null, end: null };
+    const [exported] = [...exportedLevels({ columns, window, market: null }, 0)];
+    expect([...exported!.columns.price]).toEqual(levels);
+    const view = weightsView({
+      runId: 'X',
+      requestedAsOf: null,
+      weights: heldWeights(columns, null),
+      benchmark: null,
+      sharesOf: () => null,
+      risk: null,
+      activeRisk: null,
+    });
+    expect(view.weights.find(({ identifier }) => identifier === 'A')!.weight).toBe(weightOfA);
+  });
+
+  test('are printed in reports with two decimals fewer as percent', () => {
+    expect(weightText(0.123_456, 5)).toBe('12.346%');
+    expect(weightText(0.123_456, 2)).toBe('12%');
+    expect(weightText(0.123_456, null)).toBe('12.35%');
+  });
 });
+
+test('an amendment changes the decimals of the levels after its first review, not of those before', () => {
+  const { market, document } = amendable();
+  const columns = columnsOf(runOn(CALENDARS, market, document, { createDecider: indexDecider }));
+  const exact = columns.f64('levelPrice');
+  const shown = [...shownLevels(columns, { variant: 'price', start: null, end: null }).levels];
+  // Reviews on Fridays, 8 March among them: its own level has the decimals before.
+  expect(shown).toEqual([...exact].map((level, t) => within(t <= 4 ? 1 : 3, level)));
+  expect(closesView(columns).price).toEqual(shown);
+});
+
+/** An index with weekly reviews whose levels have one decimal, and three from the review of 8 March on. */
+function amendable() {
+  const dates = weekdays(8);
+  const close = { A: [3, 3.1, 3.3, 3.35, 3.4, 3.46, 3.51, 3.57], B: [7, 7.2, 6.9, 6.93, 7.01, 7.07, 7.13, 7.19] };
+  const market = buildMarket({ dates, close });
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: dates[0],
+    rebalance: { frequency: 'weekly' },
+    universe: { kind: 'list', identifiers: ['A', 'B'] },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+    rounding: { level: 1 },
+    amendments: [{ effective_from: '2024-03-07', changes: { rounding: { level: 3 } } }],
+  });
+  return { market, document };
+}
 
 describe('a document', () => {
   const body = {

@@ -41,7 +41,9 @@ describe('a suspended constituent', () => {
     const plain = suspended();
     expectNear(weightOf(plain, 6), 0.5);
     expect(weightOf(plain, 7)).toBe(0);
-    expect(plain.findings.map(({ code }) => code)).not.toContain('DEFAULT_TAKEN');
+    expect(plain.findings.filter(({ code }) => code === 'DEFAULT_TAKEN')).toMatchObject([
+      { severity: 'info', path: 'pipeline.treatment.max_stale_sessions', value: 5 },
+    ]);
     const run = suspended(ENDING);
     expectNear(weightOf(run, SESSIONS - 1), 0.5);
     expect(run.findings.find(({ code }) => code === 'DEFAULT_TAKEN')).toMatchObject({

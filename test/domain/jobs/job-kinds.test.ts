@@ -2,10 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import { JOB_KIND_CATALOGUE, JOB_KINDS, type JobKindName, type JobPayload } from '#domain/jobs/job-kinds.js';
+import { BacktestFields } from '#domain/documents/backtest-fields.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
 import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 
 const indices = { CORE: { id: 'CORE', rules: [{ anything: [1, null, 'x'] }] } };
-const plan = { runId: 'S1', name: 'S', indexId: 'CORE', documents: indices, request: { start: null } };
+const plan = { runId: 'S1', name: 'S', indexId: 'CORE', documents: indices, request: BacktestFields.parse({}) };
 const refresh = { store_id: 'm', until: '2024-01-31', full: false, dry_run: true, fail_on: ['PARTIAL_DATE'] };
 
 /** A payload of each kind under the id `S1` or that of its store; documents are believed and need not be whole. */
@@ -74,6 +76,47 @@ describe.each(JOB_KINDS)('a payload of %s', (kind) => {
 });
 
 describe('a payload that an earlier version stored', () => {
+  /** An index as 0.3.0 stored it, of securities that may lack a price on twelve sessions, and as it is stored today. */
+  const today = IndexDocument.parse({
+    id: 'CORE',
+    name: 'Core',
+    base_date: '2024-01-02',
+    calendar: 'XNYS',
+    universe: { kind: 'all' },
+    pipeline: {
+      weighting: { type: 'EqualWeight' },
+      treatment: { max_stale_sessions: 12, entry_stale_sessions: 12 },
+    },
+    rebalance: { frequency: 'monthly', weights_as: 'shares' },
+  });
+  const { entry_stale_sessions: _, ...treatment } = today.pipeline!.treatment;
+  const of030 = { ...today, pipeline: { ...today.pipeline!, treatment } };
+
+  test('has the longest gap of that version for entries as well', () => {
+    const backtest = { ...PAYLOADS.backtest, plan: { ...plan, documents: { CORE: of030 } } };
+    expect(decoded('backtest', backtest)).toMatchObject({ plan: { documents: { CORE: today } } });
+    const optimisation = { ...PAYLOADS.optimise, documents: { CORE: of030 } };
+    expect(decoded('optimise', optimisation)).toMatchObject({ documents: { CORE: today } });
+    const base = { ...PAYLOADS.sweep.base, document: of030 };
+    const sweep = { ...PAYLOADS.sweep, base, documents: { CORE: of030 } };
+    expect(decoded('sweep', sweep)).toMatchObject({ base: { document: today }, documents: { CORE: today } });
+    const run = { run_id: 'S1', calendar: 'XNYS', currency: 'USD', treatment };
+    expect(decoded('risk', { ...PAYLOADS.risk, run })).toMatchObject({ run: { treatment: today.pipeline!.treatment } });
+    const terms = { calendar: 'XNYS', currency: 'USD', treatment };
+    expect(decoded('validate', { ...PAYLOADS.validate, terms })).toMatchObject({
+      terms: { treatment: today.pipeline!.treatment },
+    });
+  });
+
+  test('of this version is read as it is, with a gap by the store', () => {
+    const { max_stale_sessions: __, ...byStore } = today.pipeline!.treatment;
+    const document = { ...today, pipeline: { ...today.pipeline!, treatment: byStore } };
+    const payload = { ...PAYLOADS.backtest, plan: { ...plan, documents: { CORE: document } } };
+    expect(decoded('backtest', payload)).toEqual(payload);
+    const run = { run_id: 'S1', calendar: 'XNYS', currency: 'USD', treatment: byStore };
+    expect(decoded('risk', { ...PAYLOADS.risk, run })).toEqual({ ...PAYLOADS.risk, run });
+  });
+
   test('of an optimisation has the fields of today with their defaults', () => {
     const request = { index_id: 'CORE', constraint_set_id: 'set' };
     expect(decoded('optimise', { ...PAYLOADS.optimise, request })).toEqual(PAYLOADS.optimise);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createArena } from '#kernels/engines/arena.js';
-import { relaxedWasmEngine, wasmEngine } from '#kernels/engines/wasm.js';
+import { relaxedWasmEngine } from '#kernels/engines/relaxed-wasm.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { expectEqual } from '../../equal.js';

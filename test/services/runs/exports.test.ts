@@ -5,6 +5,7 @@ import { EXPORT_NAMES, EXPORTS } from '#domain/exports/catalogue.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 
 import {
+  askedOf,
   closeExports,
   csvByDuckDb,
   expectRows,
@@ -12,6 +13,7 @@ import {
   jsonOf,
   LAST,
   openExports,
+  parquetByDuckDb,
   pathOf,
   type Row,
   rowsByArrow,
@@ -30,15 +32,18 @@ afterAll(closeExports);
 const WRITTEN = IS_SOAK ? IDS : (['CAPPED', 'LAZY'] as const);
 
 describe.each(WRITTEN)('every table of %s', (id) => {
-  test.each(EXPORT_NAMES)('%s comes back from CSV, Arrow and Excel as from JSON, bit for bit', async (table) => {
-    const rows = await jsonOf({ id, table });
-    expect(rows.length).toBeGreaterThan(0);
-    for (const read of [csvByDuckDb, rowsByArrow, rowsByWorkbook])
-      expectRows(await read({ id, table }), rows, read.name);
-  });
+  test.each(EXPORT_NAMES)(
+    '%s comes back from CSV, Arrow, Parquet and Excel as from JSON, bit for bit',
+    async (table) => {
+      const rows = await jsonOf(askedOf(id, table));
+      expect(rows.length).toBeGreaterThan(0);
+      for (const read of [csvByDuckDb, parquetByDuckDb, rowsByArrow, rowsByWorkbook])
+        expectRows(await read(askedOf(id, table)), rows, read.name);
+    },
+  );
 
   test.each(EXPORT_NAMES)('%s is in the order of date and identifier, each once', async (table) => {
-    const rows = await jsonOf({ id, table });
+    const rows = await jsonOf(askedOf(id, table));
     const placeOf = (row: Row): string =>
       `${row['date'] ?? row['begin'] ?? ''} ${row['identifier'] ?? row['group'] ?? ''}`;
     const keyOf = (row: Row): string =>
@@ -121,6 +126,7 @@ describe('what is answered', () => {
   test.each([
     ['text/csv', 'text/csv; charset=utf-8'],
     ['application/vnd.apache.arrow.stream', 'application/vnd.apache.arrow.stream'],
+    ['application/vnd.apache.parquet', 'application/vnd.apache.parquet'],
     ['*/*', 'application/json; charset=utf-8'],
     ['text/*, application/json;q=0.5', 'text/csv; charset=utf-8'],
     [

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { NO_HASH, type PublicationEntry, type PublicKey } from '#domain/documents/publication-document.js';
 import { createLogsCheck } from '#store/publication/check-logs.js';
-import { hashOf, newSigningKey, hashSigner } from '#store/publication/signing.js';
+import { newSigningKey, hashSigner } from '#store/publication/signing.js';
+import { hashOf } from '#store/publication/statement-hash.js';
 import { verifyLog } from '#store/publication/verify-log.js';
 import { fc } from '../../fast-check.js';
 

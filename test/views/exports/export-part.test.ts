@@ -1,10 +1,12 @@
 import { tableFromIPC } from 'apache-arrow';
+import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { EXPORT_NAMES, exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
+import { EXPORT_NAMES, exportColumns, exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import { FORMAT_NAMES, type ExportPosition, type RowFormat } from '#domain/exports/formats.js';
 import { csvText } from '#views/exports/csv.js';
 import { exportPart } from '#views/exports/export-part.js';
+import { closingFile } from '#views/exports/index-file.js';
 import { workbookStream } from '#views/exports/workbook.js';
 import { sampleRun } from '../report/sample-run.js';
 import { readWorkbook } from './read-workbook.js';
@@ -19,6 +21,10 @@ const sample = sampleRun({
   sectors: ['-Energy', '+Health', '@Banks', '\tTabs', 'Lines\r\nbroken'],
 });
 const columns = openColumns((from, to) => sample.columns.subarray(from, to));
+
+/** As if what is held were announced. */
+const held = closingFile(columns, null, null);
+const announced = { ...held, effective: held.day };
 
 /** An export in parts of `bytes` bytes. */
 function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
@@ -35,6 +41,7 @@ function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8A
       sink: { append: (piece) => void pieces.push(piece.slice()) },
       window: { start: null, end: null },
       market: null,
+      announced,
       tick: () => {},
     });
     made.push(Buffer.concat(pieces));
@@ -42,12 +49,15 @@ function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8A
   return made;
 }
 
+/** Row groups of a Parquet file are its parts. */
+const rowsOfParquet = (bytes: Buffer) => parquetReadObjects({ file: Uint8Array.from(bytes).buffer });
+
 const whole = (table: ExportTableName, format: RowFormat): Buffer => Buffer.concat(parts(table, format, Infinity));
 
 describe.each(EXPORT_NAMES)('%s', (table) => {
   test.each(FORMAT_NAMES.filter((format) => format !== 'xlsx'))(
     'has the same rows as %s whether it is made in one part or in many',
-    (format) => {
+    async (format) => {
       const many = parts(table, format, 1);
       const all = whole(table, format);
       // Batches of an Arrow stream are those of its parts.
@@ -55,15 +65,21 @@ describe.each(EXPORT_NAMES)('%s', (table) => {
         expect(tableFromIPC(Buffer.concat(many)).toArray().map(String)).toEqual(
           tableFromIPC(all).toArray().map(String),
         );
+      else if (format === 'parquet') expect(await rowsOfParquet(Buffer.concat(many))).toEqual(await rowsOfParquet(all));
       else expect(Buffer.concat(many).equals(all)).toBe(true);
       if (table === 'weights') expect(many.length).toBeGreaterThan(2);
     },
   );
 
   test('names its columns as the catalogue does', () => {
-    const names = Object.keys(exportTable(table).columns);
+    const names = Object.keys(exportColumns(table, []));
     expect(whole(table, 'csv').toString().split('\r\n')[0]).toBe(names.join(','));
     expect(tableFromIPC(whole(table, 'arrow')).schema.names).toEqual(names);
+    const { schema, key_value_metadata: metadata } = parquetMetadata(Uint8Array.from(whole(table, 'parquet')).buffer);
+    expect(schema.slice(1).map(({ name }) => name)).toEqual(names);
+    expect(metadata?.find(({ key }) => key === `${names[0]}.meaning`)?.value).toBe(
+      exportTable(table).columns[names[0]!]!.meaning,
+    );
     expect((JSON.parse(whole(table, 'json').toString()) as { columns: string[] }).columns).toEqual(names);
   });
 });

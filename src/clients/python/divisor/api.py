@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, Optional, Sequence, cast
+from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, Optional, Sequence, Union, cast
 
 from .jobs import Job
 from .transport import Event, Transport, word
@@ -53,16 +53,20 @@ class Operations:
         """The reference as a page to read."""
         return self._transport.content("GET", "/docs").decode()
 
-    def get_guide(self) -> str:
-        """First page of the guide."""
-        return self._transport.content("GET", "/docs/guide").decode()
+    def get_guide(self, *, format: Optional[Literal["html", "md"]] = None) -> str:
+        """First page of the guide, which lists the others.
 
-    def get_guide_page(self, page: str) -> str:
+        :param format: Instead of `Accept`.
+        """
+        return self._transport.content("GET", "/docs/guide", query={"format": format}).decode()
+
+    def get_guide_page(self, page: str, *, format: Optional[Literal["html", "md"]] = None) -> str:
         """One page of the guide.
 
         :param page: Its name.
+        :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/docs/guide/{word(page)}").decode()
+        return self._transport.content("GET", f"/docs/guide/{word(page)}", query={"format": format}).decode()
 
     def get_guide_picture(self, picture: str) -> bytes:
         """A picture of the guide.
@@ -70,6 +74,13 @@ class Operations:
         :param picture: Its name.
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
+
+    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "publication", "versions", "service", "all"]]] = None) -> Any:
+        """Model Context Protocol for agents: one JSON-RPC message.
+
+        :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
+        """
+        return cast("Any", self._transport.json("POST", "/mcp", body=body, query={"tools": tools}))
 
     def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
@@ -246,14 +257,14 @@ class Operations:
         """The definition in numbered English sentences."""
         return cast("c.Methodology", self._transport.json("GET", f"/indices/{word(index_id)}/methodology"))
 
-    def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest, *, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.RebalancePack:
+    def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest, *, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.RebalancePack:
         """The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored.
 
         :param format: Instead of `Accept`.
         """
         return cast("c.RebalancePack", self._transport.json("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"format": format}))
 
-    def pack_rebalance_content(self, index_id: str, body: c.RebalancePackRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def pack_rebalance_content(self, index_id: str, body: c.RebalancePackRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored.
 
         :param media: What is wanted instead of JSON.
@@ -488,7 +499,7 @@ class Operations:
         """
         return cast("c.DividendPointsView", self._transport.json("GET", f"/analytics/{word(index_id)}/dividend-points", query={"run_id": run_id, "start": start, "end": end}))
 
-    def get_exposures(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> c.ExposuresView:
+    def get_exposures(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.ExposuresView:
         """Weights by group and averages of datapoints through time, with concentration and turnover.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
@@ -497,14 +508,14 @@ class Operations:
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
-        :param table: For CSV and Arrow; refused with JSON. Default: `fields` if any are requested, else `groups`.
+        :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
         """
         return cast("c.ExposuresView", self._transport.json("GET", f"/analytics/{word(index_id)}/exposures", query={"run_id": run_id, "by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "table": table, "start": start, "end": end, "format": format}))
 
-    def get_exposures_content(self, index_id: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> bytes:
+    def get_exposures_content(self, index_id: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """Weights by group and averages of datapoints through time, with concentration and turnover.
 
         :param media: What is wanted instead of JSON.
@@ -514,83 +525,83 @@ class Operations:
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
-        :param table: For CSV and Arrow; refused with JSON. Default: `fields` if any are requested, else `groups`.
+        :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/exposures", query={"run_id": run_id, "by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "table": table, "start": start, "end": end, "format": format}, accept=media)
 
-    def get_limits(self, index_id: str, *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.LimitsView:
+    def get_limits(self, index_id: str, *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.LimitsView:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param rule: Unless given the one that calls for rebalances of the index, UCITS_5_10_40 where none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
-        :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
         """
         return cast("c.LimitsView", self._transport.json("GET", f"/analytics/{word(index_id)}/limits", query={"run_id": run_id, "rule": rule, "by": by, "table": table, "start": start, "end": end, "format": format}))
 
-    def get_limits_content(self, index_id: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def get_limits_content(self, index_id: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param rule: Unless given the one that calls for rebalances of the index, UCITS_5_10_40 where none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
-        :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/limits", query={"run_id": run_id, "rule": rule, "by": by, "table": table, "start": start, "end": end, "format": format}, accept=media)
 
-    def watch_limits(self, index_id: str, body: c.LimitsRequest, *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.LimitsView:
+    def watch_limits(self, index_id: str, body: c.LimitsRequest, *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.LimitsView:
         """Rows of the optimiser watched on every session of a run.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
         """
         return cast("c.LimitsView", self._transport.json("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"run_id": run_id, "table": table, "start": start, "end": end, "format": format}))
 
-    def watch_limits_content(self, index_id: str, body: c.LimitsRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def watch_limits_content(self, index_id: str, body: c.LimitsRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """Rows of the optimiser watched on every session of a run.
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"run_id": run_id, "table": table, "start": start, "end": end, "format": format}, accept=media)
 
-    def run_scenarios(self, index_id: str, body: c.ScenarioRequest, *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ScenariosView:
+    def run_scenarios(self, index_id: str, body: c.ScenarioRequest, *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.ScenariosView:
         """The composition of a run in past windows and under shocks: return by name and group; nothing is stored.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow and Excel, and refused with JSON; `scenarios` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `scenarios` unless given.
         :param format: Instead of `Accept`.
         """
         return cast("c.ScenariosView", self._transport.json("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}))
 
-    def run_scenarios_content(self, index_id: str, body: c.ScenarioRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def run_scenarios_content(self, index_id: str, body: c.ScenarioRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """The composition of a run in past windows and under shocks: return by name and group; nothing is stored.
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow and Excel, and refused with JSON; `scenarios` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `scenarios` unless given.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}, accept=media)
 
-    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ExportView:
+    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.ExportView:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
@@ -598,13 +609,13 @@ class Operations:
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param start: First date. Default: that of the run.
         :param end: Last date. Default: that of the run.
-        :param date: Session of `closing` and `opening`: the last at or before it. Default: the last of the run.
+        :param date: Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.
         :param by: Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
         """
         return cast("c.ExportView", self._transport.json("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}))
 
-    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
@@ -613,7 +624,7 @@ class Operations:
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param start: First date. Default: that of the run.
         :param end: Last date. Default: that of the run.
-        :param date: Session of `closing` and `opening`: the last at or before it. Default: the last of the run.
+        :param date: Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.
         :param by: Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
         """
@@ -1219,6 +1230,40 @@ class Operations:
         """
         self._transport.json("DELETE", f"/data/watchlists/{word(watchlist_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
+    def list_plugins(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.PluginCollection:
+        """Every plug-in.
+
+        :param limit: Maximum number of entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.PluginCollection", self._transport.json("GET", "/plugins", query={"limit": limit, "after": after}))
+
+    def get_plugin(self, plugin_id: str) -> c.Plugin:
+        """One plug-in.
+
+        :param plugin_id: Id of the plug-in.
+        """
+        return cast("c.Plugin", self._transport.json("GET", f"/plugins/{word(plugin_id)}"))
+
+    def put_plugin(self, plugin_id: str, body: c.PluginUpsert, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Plugin:
+        """Creates or replaces a plug-in.
+
+        :param plugin_id: Id of the plug-in.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Plugin", self._transport.json("PUT", f"/plugins/{word(plugin_id)}", body=body, if_match=if_match, note=note))
+
+    def delete_plugin(self, plugin_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
+        """Deletes a plug-in.
+
+        :param plugin_id: Id of the plug-in.
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        self._transport.json("DELETE", f"/plugins/{word(plugin_id)}", query={"purge": purge}, if_match=if_match, note=note)
+
     def list_index_versions(self, index_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the index, when and why.
 
@@ -1379,6 +1424,38 @@ class Operations:
         """
         return cast("c.Watchlist", self._transport.json("POST", f"/data/watchlists/{word(watchlist_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
+    def list_plugin_versions(self, plugin_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Who wrote the plug-in, when and why.
+
+        :param limit: Maximum number of versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/plugins/{word(plugin_id)}/versions", query={"limit": limit, "before": before}))
+
+    def diff_plugin_versions(self, plugin_id: str, from_: int, to: int) -> c.VersionDifference:
+        """What changed of the plug-in between two versions.
+
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/plugins/{word(plugin_id)}/versions/diff", query={"from": from_, "to": to}))
+
+    def get_plugin_version(self, plugin_id: str, version: str) -> c.VersionedDocument:
+        """The plug-in as one version has it.
+
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/plugins/{word(plugin_id)}/versions/{word(version)}"))
+
+    def restore_plugin_version(self, plugin_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Plugin:
+        """Writes the plug-in again as one version has it.
+
+        :param version: Number of the version.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Plugin", self._transport.json("POST", f"/plugins/{word(plugin_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
+
     def list_store_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the declaration of a data store, when and why.
 
@@ -1434,6 +1511,10 @@ class Operations:
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end, "format": format}, accept=media)
 
+    def get_published_bundle(self, index_id: str) -> bytes:
+        """Everything that recomputes the published closes of an index, as one signed archive."""
+        return self._transport.content("GET", f"/analytics/{word(index_id)}/published/bundle")
+
     def get_published_keys(self, index_id: str) -> c.PublicKeys:
         """Public keys that sign published logs."""
         return cast("c.PublicKeys", self._transport.json("GET", f"/analytics/{word(index_id)}/published/keys"))
@@ -1442,14 +1523,14 @@ class Operations:
         """Puts a new signing key in place of the one in use."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
-    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "store"], document_id: str) -> c.DocumentAccess:
+    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store"], document_id: str) -> c.DocumentAccess:
         """Whose a document is, and who else may read it.
 
         :param kind: Family of the document.
         """
         return cast("c.DocumentAccess", self._transport.json("GET", f"/access/{word(kind)}/{word(document_id)}"))
 
-    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "store"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
+    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
         """Lets others read a document.
 
         :param kind: Family of the document.
@@ -1457,7 +1538,7 @@ class Operations:
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param start: Entries of this day or time and after it.
@@ -1471,7 +1552,7 @@ class Operations:
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param media: What is wanted instead of JSON.

@@ -91,6 +91,10 @@ class WatchlistNotFound(DivisorError):
     """No watchlist is stored under the id."""
 
 
+class PluginNotFound(DivisorError):
+    """No plug-in is stored under the id."""
+
+
 class StoreNotFound(DivisorError):
     """No data store is registered under the id."""
 
@@ -175,6 +179,10 @@ class NoCurrentRun(DivisorError):
     """No stored run of the index is what a run would give now: run it again, or name the run by `run_id`. `detail` has the newest and why it is not."""
 
 
+class NotReproduced(DivisorError):
+    """The published closes cannot be recomputed from the run and its data; `detail` has the first difference or the reason."""
+
+
 class PartialCloses(DivisorError):
     """Closes to be published rest on prices of only some names; see detail.closes. Nothing was appended; `allow_partial` publishes them."""
 
@@ -213,6 +221,10 @@ class CalendarNotCovered(DivisorError):
 
 class NoDataInRange(DivisorError):
     """The served store holds no price in the range."""
+
+
+class PluginFailed(DivisorError):
+    """A plug-in threw, took more steps or memory than it may, or returned no list of values; see detail."""
 
 
 class NoDataAtDate(DivisorError):
@@ -402,6 +414,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "NOTHING_PUBLISHED": NothingPublished,
     "VERSION_NOT_FOUND": VersionNotFound,
     "WATCHLIST_NOT_FOUND": WatchlistNotFound,
+    "PLUGIN_NOT_FOUND": PluginNotFound,
     "STORE_NOT_FOUND": StoreNotFound,
     "IDENTIFIER_NOT_FOUND": IdentifierNotFound,
     "JOB_NOT_FOUND": JobNotFound,
@@ -423,6 +436,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "JOB_RUNNING": JobRunning,
     "RESTATEMENT": Restatement,
     "NO_CURRENT_RUN": NoCurrentRun,
+    "NOT_REPRODUCED": NotReproduced,
     "PARTIAL_CLOSES": PartialCloses,
     "PRECONDITION_FAILED": PreconditionFailed,
     "VALIDATION_FAILED": ValidationFailed,
@@ -433,6 +447,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "RANGE_TOO_SHORT": RangeTooShort,
     "CALENDAR_NOT_COVERED": CalendarNotCovered,
     "NO_DATA_IN_RANGE": NoDataInRange,
+    "PLUGIN_FAILED": PluginFailed,
     "NO_DATA_AT_DATE": NoDataAtDate,
     "NO_DATA_KNOWN": NoDataKnown,
     "NO_COMMON_DATES": NoCommonDates,

@@ -364,7 +364,7 @@ class _AuditEntry(t.TypedDict):
     #: What became of the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
     #: Kind of the document, or what else was done.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
     #: Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read.
     id: str
     #: The version that was made; null of kinds without versions.
@@ -862,11 +862,14 @@ _BoundPath = t.TypedDict("_BoundPath", {
 })
 
 
-class BoundPath(_BoundPath, total=False):
-    #: Multiple of the value at the base: 0.5 begins at half of it.
-    times: float
-    #: Day from which years count where `base` is a value. Default: the base date of the index.
-    from: Date
+_BoundPathOptional = t.TypedDict("_BoundPathOptional", {
+    "times": float,
+    "from": Date,
+}, total=False)
+
+
+class BoundPath(_BoundPath, _BoundPathOptional):
+    pass
 
 
 class _BufferedTopNParams(t.TypedDict):
@@ -1792,9 +1795,13 @@ _DataRepairScale = t.TypedDict("_DataRepairScale", {
 })
 
 
-class DataRepairScale(_DataRepairScale, total=False):
-    #: Counts of shares on the same days: divided by the factor.
-    inverse_columns: t.Sequence[str]
+_DataRepairScaleOptional = t.TypedDict("_DataRepairScaleOptional", {
+    "inverse_columns": t.Sequence[str],
+}, total=False)
+
+
+class DataRepairScale(_DataRepairScale, _DataRepairScaleOptional):
+    pass
 
 
 DataRepairRemoveValues = t.TypedDict("DataRepairRemoveValues", {
@@ -2105,6 +2112,37 @@ class DatapointInput(_DatapointInput, total=False):
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
+class DatapointRequestPluginsCodeDatapointInputs(t.TypedDict):
+    #: Display name.
+    name: str
+    expression: ExpressionNodeInput
+    sessions: int
+
+
+class DatapointRequestPluginsCodeDatapoint(t.TypedDict):
+    #: What it is.
+    kind: t.Literal["datapoint", "selection", "weighting"]
+    #: SHA-256 of the plug-in as it is stored.
+    sha256: str
+    inputs: t.Sequence[DatapointRequestPluginsCodeDatapointInputs]
+    #: Those that are given and the defaults of the others.
+    parameters: t.Mapping[str, t.Union[float, str, bool]]
+    #: The public document that is followed.
+    source: str
+
+
+class _DatapointRequestPlugins(t.TypedDict):
+    #: Id of the stored plug-in, which is taken as it is when the index is computed.
+    plugin: str
+
+
+class DatapointRequestPlugins(_DatapointRequestPlugins, total=False):
+    #: Values of its parameters; those left out have their defaults.
+    parameters: t.Mapping[str, t.Union[float, str, bool]]
+    #: The plug-in as it was computed, in the documents of runs; ignored where it is sent.
+    code: DatapointRequestPluginsCodeDatapoint
+
+
 class _DatapointRequest(t.TypedDict):
     #: The expression, as text or as nodes.
     expression: t.Union[str, t.Mapping[str, t.Any]]
@@ -2115,6 +2153,8 @@ class DatapointRequest(_DatapointRequest, total=False):
     expects: t.Literal["number", "condition"]
     #: Expressions that it names, as the member of an index document.
     datapoints: t.Mapping[str, t.Union[str, t.Mapping[str, t.Any]]]
+    #: Plug-ins that it names, as the member of an index document.
+    plugins: t.Mapping[str, DatapointRequestPlugins]
     #: As that of an index document; default all securities.
     universe: UniverseSpecInput
     #: Default: the preselected calendar.
@@ -2577,7 +2617,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -2786,7 +2826,7 @@ class ExportView(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The table, as it was asked for.
-    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
+    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
     #: Names of the columns.
     columns: t.Sequence[str]
     #: Rows, a value a column; dates are YYYY-MM-DD.
@@ -2992,7 +3032,7 @@ class FastExitSpec(t.TypedDict):
     rank: int
     #: Datapoint, largest first, over constituents and candidates.
     field: str
-    #: Dates on which constituents are ranked, as those of a rebalance.
+    #: Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpec
 
 
@@ -3004,7 +3044,7 @@ class _FastExitSpecInput(t.TypedDict):
 class FastExitSpecInput(_FastExitSpecInput, total=False):
     #: Datapoint, largest first, over constituents and candidates.
     field: str
-    #: Dates on which constituents are ranked, as those of a rebalance.
+    #: Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpecInput
 
 
@@ -3189,7 +3229,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -3220,7 +3260,7 @@ class Finding(_Finding, total=False):
 
 
 #: Code of a finding.
-FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
 
 class _FixedWeightParams(t.TypedDict):
     #: Identifier to weight. Unit: fraction.
@@ -4252,6 +4292,37 @@ class IndexDeletion(t.TypedDict):
     deleted: t.Sequence[DeletedIndex]
 
 
+class IndexDocumentPluginsCodeDatapointInputs(t.TypedDict):
+    #: Display name.
+    name: str
+    expression: ExpressionNode
+    sessions: int
+
+
+class IndexDocumentPluginsCodeDatapoint(t.TypedDict):
+    #: What it is.
+    kind: t.Literal["datapoint", "selection", "weighting"]
+    #: SHA-256 of the plug-in as it is stored.
+    sha256: str
+    inputs: t.Sequence[IndexDocumentPluginsCodeDatapointInputs]
+    #: Those that are given and the defaults of the others.
+    parameters: t.Mapping[str, t.Union[float, str, bool]]
+    #: The public document that is followed.
+    source: str
+
+
+class _IndexDocumentPlugins(t.TypedDict):
+    #: Id of the stored plug-in, which is taken as it is when the index is computed.
+    plugin: str
+    #: Values of its parameters; those left out have their defaults.
+    parameters: t.Mapping[str, t.Union[float, str, bool]]
+
+
+class IndexDocumentPlugins(_IndexDocumentPlugins, total=False):
+    #: The plug-in as it was computed, in the documents of runs; ignored where it is sent.
+    code: IndexDocumentPluginsCodeDatapoint
+
+
 class _IndexDocument(t.TypedDict):
     #: 1 to 64 letters, digits, dashes and underscores.
     id: str
@@ -4286,6 +4357,8 @@ class IndexDocument(_IndexDocument, total=False):
     reviews: t.Sequence[ReviewSpec]
     #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNode]]
+    #: Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name.
+    plugins: t.Mapping[str, IndexDocumentPlugins]
     #: Decimals of levels, divisor, index shares and weights, a half away from zero.
     rounding: RoundingSpec
     #: Changes between reviews; none unless given.
@@ -4298,6 +4371,37 @@ class IndexDocument(_IndexDocument, total=False):
     overlay: OverlaySpec
     #: Changes of the methodology by their dates, the earliest first: history before each stays as it is.
     amendments: t.Sequence[Amendment]
+
+
+class IndexDocumentBodyPluginsCodeDatapointInputs(t.TypedDict):
+    #: Display name.
+    name: str
+    expression: ExpressionNodeInput
+    sessions: int
+
+
+class IndexDocumentBodyPluginsCodeDatapoint(t.TypedDict):
+    #: What it is.
+    kind: t.Literal["datapoint", "selection", "weighting"]
+    #: SHA-256 of the plug-in as it is stored.
+    sha256: str
+    inputs: t.Sequence[IndexDocumentBodyPluginsCodeDatapointInputs]
+    #: Those that are given and the defaults of the others.
+    parameters: t.Mapping[str, t.Union[float, str, bool]]
+    #: The public document that is followed.
+    source: str
+
+
+class _IndexDocumentBodyPlugins(t.TypedDict):
+    #: Id of the stored plug-in, which is taken as it is when the index is computed.
+    plugin: str
+
+
+class IndexDocumentBodyPlugins(_IndexDocumentBodyPlugins, total=False):
+    #: Values of its parameters; those left out have their defaults.
+    parameters: t.Mapping[str, t.Union[float, str, bool]]
+    #: The plug-in as it was computed, in the documents of runs; ignored where it is sent.
+    code: IndexDocumentBodyPluginsCodeDatapoint
 
 
 class _IndexDocumentBody(t.TypedDict):
@@ -4330,6 +4434,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     reviews: t.Sequence[ReviewSpecInput]
     #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNodeInput]]
+    #: Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name.
+    plugins: t.Mapping[str, IndexDocumentBodyPlugins]
     #: Decimals of levels, divisor, index shares and weights, a half away from zero.
     rounding: RoundingSpec
     #: Rules of a rule-driven index; exactly one of pipeline and derivation.
@@ -4848,6 +4954,16 @@ class Limits(t.TypedDict):
     MAX_HIERARCHY_SECURITIES: float
     #: Trailing returns behind the risk model of a derived index.
     DERIVED_RISK_SESSIONS: float
+    #: Plug-ins that one index document names.
+    MAX_PLUGINS: float
+    #: Characters of the source of a plug-in.
+    MAX_PLUGIN_SOURCE: float
+    #: Inputs of a plug-in.
+    MAX_PLUGIN_INPUTS: float
+    #: Steps of one call of a plug-in, rounds of loops and calls of functions: about a second.
+    MAX_PLUGIN_STEPS: float
+    #: Memory of a plug-in with its inputs.
+    MAX_PLUGIN_MEMORY_BYTES: float
     #: Body of every route but the import.
     MAX_BODY_BYTES: float
     #: Body of `POST /data/import`.
@@ -4858,6 +4974,14 @@ class Limits(t.TypedDict):
     MAX_SYNTHETIC_BARS: float
     #: Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.
     MAX_COPIED_CONTENT_BYTES: float
+    #: Answer of one MCP tool: 25,000 tokens of two bytes, as long numbers and hashes have them.
+    MAX_TOOL_ANSWER_BYTES: float
+    #: Longest wait of the MCP tool waitForJob: clients give a call up after 60 s.
+    MAX_TOOL_WAIT_SECONDS: float
+    #: MCP requests of one key that run at once: as many as streams of events.
+    MAX_KEY_TOOL_CALLS: float
+    #: A resource of MCP, which is one message; larger answers are read by HTTP.
+    MAX_RESOURCE_BYTES: float
     #: Nesting of a JSON body.
     MAX_JSON_DEPTH: float
     #: Age of a heartbeat past which a running job is queued again.
@@ -5437,6 +5561,12 @@ class MaxUtilityObjective(_MaxUtilityObjective, total=False):
     risk_aversion: float
 
 
+class McpMessage(t.TypedDict):
+    """One JSON-RPC 2.0 message of the Model Context Protocol."""
+
+    jsonrpc: t.Literal["2.0"]
+
+
 class MeasuringRisk(t.TypedDict):
     """What the risk of an optimisation was measured by."""
 
@@ -5487,9 +5617,13 @@ _MembershipFilterParams = t.TypedDict("_MembershipFilterParams", {
 })
 
 
-class MembershipFilterParams(_MembershipFilterParams, total=False):
-    #: Turned off, its constituents are excluded.
-    in: bool
+_MembershipFilterParamsOptional = t.TypedDict("_MembershipFilterParamsOptional", {
+    "in": bool,
+}, total=False)
+
+
+class MembershipFilterParams(_MembershipFilterParams, _MembershipFilterParamsOptional):
+    pass
 
 
 class _MembershipFilterRule(t.TypedDict):
@@ -6321,12 +6455,12 @@ class PhaseSpec(t.TypedDict, total=False):
 
 class _PipelineBody(t.TypedDict):
     #: How survivors are weighted.
-    weighting: t.Union[EqualWeightWeighting, MarketCapWeightWeighting, PriceWeightWeighting, FieldWeightWeighting, FixedWeightWeighting, RankWeightWeighting, InverseVolatilityWeightWeighting, EqualRiskWeightWeighting, MinimumVarianceWeightWeighting, TiltWeightWeighting, GroupWeightWeighting, HierarchicalRiskParityWeightWeighting]
+    weighting: t.Union[EqualWeightWeighting, MarketCapWeightWeighting, PriceWeightWeighting, FieldWeightWeighting, FixedWeightWeighting, RankWeightWeighting, InverseVolatilityWeightWeighting, EqualRiskWeightWeighting, MinimumVarianceWeightWeighting, TiltWeightWeighting, GroupWeightWeighting, HierarchicalRiskParityWeightWeighting, PluginWeightWeighting]
 
 
 class PipelineBody(_PipelineBody, total=False):
     #: Rules in order, each on the survivors of the one before; none keeps the whole universe.
-    selection: t.Sequence[t.Union[ExpressionFilterRule, FieldFilterRule, CategoryFilterRule, IncludeListRule, ExcludeListRule, TopNRule, BufferedTopNRule, TopFractionRule, CumulativeCoverageRule, RangeFilterRule, MarketCapFilterRule, LiquidityFilterRule, PriceFilterRule, FreeFloatFilterRule, SeasoningFilterRule, HistoryFilterRule, VolatilityFilterRule, MomentumFilterRule, DividendFilterRule, OnePerIssuerRule, GroupLimitRule, CompositeScoreRule, MembershipFilterRule, QuotaRule]]
+    selection: t.Sequence[t.Union[ExpressionFilterRule, FieldFilterRule, CategoryFilterRule, IncludeListRule, ExcludeListRule, TopNRule, BufferedTopNRule, TopFractionRule, CumulativeCoverageRule, RangeFilterRule, MarketCapFilterRule, LiquidityFilterRule, PriceFilterRule, FreeFloatFilterRule, SeasoningFilterRule, HistoryFilterRule, VolatilityFilterRule, MomentumFilterRule, DividendFilterRule, OnePerIssuerRule, GroupLimitRule, CompositeScoreRule, MembershipFilterRule, QuotaRule, PluginFilterRule]]
     #: What happens at events and gaps.
     treatment: TreatmentSpecInput
 
@@ -6338,6 +6472,148 @@ class PipelineSpec(t.TypedDict):
     treatment: TreatmentSpec
     #: How survivors are weighted.
     weighting: WeightingSpec
+
+
+class PluginInputs(t.TypedDict):
+    #: Expression of numbers, as `max(CLOSE, window=252)`.
+    expression: str
+    #: Trailing sessions up to the decision date, of which the expression gives one value each.
+    sessions: int
+
+
+class PluginParameters(t.TypedDict):
+    #: Value used when omitted.
+    default: t.Union[float, str, bool]
+    #: Least.
+    minimum: t.Optional[float]
+    #: Greatest.
+    maximum: t.Optional[float]
+    #: What it does, in a sentence or two.
+    help: t.Optional[str]
+
+
+class Plugin(t.TypedDict):
+    #: The plug-in.
+    plugin_id: str
+    #: Display name.
+    name: str
+    #: Free text.
+    description: t.Optional[str]
+    #: The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights.
+    kind: t.Literal["datapoint", "selection", "weighting"]
+    inputs: t.Mapping[str, PluginInputs]
+    #: Its parameters in form order.
+    parameters: t.Mapping[str, PluginParameters]
+    #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security.
+    source: str
+    #: SHA-256 of the plug-in, which is part of every run that it computes.
+    sha256: str
+    #: Time of its last change, ISO-8601 UTC with offset.
+    updated_at: str
+
+
+class PluginCollection(t.TypedDict):
+    #: Plug-ins by id.
+    plugins: t.Sequence[Plugin]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class _PluginFilterParams(t.TypedDict):
+    #: Name of the plug-in among the `plugins` of the document.
+    plugin: str
+
+
+class PluginFilterParams(_PluginFilterParams, total=False):
+    """Keeps the names that a plug-in of the document keeps."""
+
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: t.Literal["exclude", "include"]
+
+
+class _PluginFilterRule(t.TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: t.Literal["PluginFilter"]
+
+
+class PluginFilterRule(_PluginFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: PluginFilterParams
+    #: Parameters that are taken, in order, while the rule keeps too few.
+    fallback: t.Sequence[RuleFallback]
+
+
+class _PluginUpsertInputs(t.TypedDict):
+    #: Expression of numbers, as `max(CLOSE, window=252)`.
+    expression: str
+
+
+class PluginUpsertInputs(_PluginUpsertInputs, total=False):
+    #: Trailing sessions up to the decision date, of which the expression gives one value each.
+    sessions: int
+
+
+class _PluginUpsertParameters(t.TypedDict):
+    #: Value used when omitted.
+    default: t.Union[float, str, bool]
+
+
+class PluginUpsertParameters(_PluginUpsertParameters, total=False):
+    #: Least.
+    minimum: t.Optional[float]
+    #: Greatest.
+    maximum: t.Optional[float]
+    #: What it does, in a sentence or two.
+    help: t.Optional[str]
+
+
+class _PluginUpsert(t.TypedDict):
+    #: Display name.
+    name: str
+    #: The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights.
+    kind: t.Literal["datapoint", "selection", "weighting"]
+    #: Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. Of several sessions, those of a security lie together, the latest last.
+    inputs: t.Mapping[str, t.Union[str, PluginUpsertInputs]]
+    #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security.
+    source: str
+
+
+class PluginUpsert(_PluginUpsert, total=False):
+    #: Free text.
+    description: t.Optional[str]
+    #: Parameters with their defaults, or with bounds and help as well.
+    parameters: t.Mapping[str, t.Union[t.Union[float, str, bool], PluginUpsertParameters]]
+
+
+class PluginWeightParams(t.TypedDict):
+    """Weights in proportion to the values of a plug-in; a security with a negative or missing value is not held."""
+
+    #: Name of the plug-in among the `plugins` of the document.
+    plugin: str
+
+
+class _PluginWeightWeighting(t.TypedDict):
+    type: t.Literal["PluginWeight"]
+
+
+class PluginWeightWeighting(_PluginWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: PluginWeightParams
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
+    #: Least weight of a name; none unless given. Unit: fraction.
+    floor: t.Optional[float]
+    #: Largest weights of groups.
+    group_caps: t.Sequence[GroupCapInput]
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    cap_by: str
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    ladder_caps: LadderCaps
+    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    phase_in: PhaseInInput
 
 
 class PortfolioBookPayload(t.TypedDict):
@@ -6917,7 +7193,7 @@ class RebalanceRow(t.TypedDict):
     date: str
     #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Review that decided it, the first where several ran on the date; null where the run does not store it.
+    #: Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it.
     review: t.Optional[str]
     #: Fraction of the rebalance that is done after this close; null where the run does not store it.
     phase: t.Optional[float]
@@ -7066,7 +7342,7 @@ class RebalanceView(t.TypedDict):
     date: str
     #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Review that decided it, the first where several ran on the date; null where the run does not store it.
+    #: Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it.
     review: t.Optional[str]
     #: Fraction of the rebalance that is done after this close; null where the run does not store it.
     phase: t.Optional[float]

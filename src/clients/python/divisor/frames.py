@@ -102,7 +102,9 @@ def _tables(value: Any, place: str, dates: List[str]) -> "Iterator[Tuple[str, An
     elif value and all(_is_number(member) for member in value.values()):
         yield place, _dated(pandas.Series(dict(value), dtype="float64"))
     else:
-        dates = value.get("dates", dates)
+        own: Any = value.get("dates")
+        is_dated = isinstance(own, list) and all(isinstance(date, str) for date in own)
+        dates = own if is_dated else dates
         numbers = {name: _numbers(member) for name, member in value.items() if _is_by_date(member, dates)}
         # Texts beside numbers by date are by date, too; alone they may be names that happen to be as many.
         texts = {name for name, member in value.items() if numbers and _is_named_by_date(member, dates)}
@@ -110,7 +112,7 @@ def _tables(value: Any, place: str, dates: List[str]) -> "Iterator[Tuple[str, An
         if by_date:
             yield place, pandas.DataFrame(by_date, index=pandas.to_datetime(dates))
         for name, member in value.items():
-            if name != "dates" and name not in by_date:
+            if not (name == "dates" and is_dated) and name not in by_date:
                 yield from _tables(member, f"{place}.{name}" if place else name, dates)
 
 

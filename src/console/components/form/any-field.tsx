@@ -51,7 +51,8 @@ function Members({ spec, value, path, findings, datapoints, isDisabled = false, 
   const object: JsonObject = isObject(value) ? value : {};
   const put = (name: string, own: Json | undefined) => {
     const { [name]: _, ...others } = object;
-    onChange(own === undefined ? others : { ...object, [name]: own });
+    const rest = Object.keys(others).length === 0 ? undefined : others; // An object without members leaves the document.
+    onChange(own === undefined ? rest : { ...object, [name]: own });
   };
   return (
     <FieldGrid>

@@ -70,10 +70,11 @@ export interface FieldSpec {
 export function fieldOf(parameter: MemberSpec & Partial<Pick<ParameterSpec, 'fields'>>): FieldSpec {
   const { name, label, required, choices, help, default: otherwise, fields: members = null } = parameter;
   const [words = '', unit = null] = (help ?? '').split(/(?:^| )Unit: /);
+  const kind = kindOf(parameter);
   return {
     name,
     label,
-    kind: kindOf(parameter),
+    kind: members === null && HAS_MEMBERS.has(kind) ? 'json' : kind,
     isRequired: required,
     otherwise,
     ...(choices === null ? {} : { choices }),
@@ -102,6 +103,9 @@ export function withoutUnread(members: readonly MemberSpec[], value: Json): Json
     : [];
   return unread.reduce((rest, { name }) => withValue(rest, [name], undefined), value);
 }
+
+/** Kinds of fields with members; they are JSON inside another object, whose catalogue does not list them. */
+const HAS_MEMBERS: ReadonlySet<FieldKind> = new Set(['object', 'rows']);
 
 /** Names of parameters that name a column or a datapoint. */
 const DATAPOINTS = /(?:^|_)field$|^group_by$/;

@@ -9,6 +9,7 @@ const FAMILIES = {
   'constraint set': { routes: 'ConstraintSet', parameter: 'constraint_set_id', scope: 'write' },
   template: { routes: 'Template', parameter: 'template_id', scope: 'write' },
   watchlist: { routes: 'Watchlist', parameter: 'watchlist_id', scope: 'write' },
+  'plug-in': { routes: 'Plugin', parameter: 'plugin_id', scope: 'admin' },
   store: { routes: 'Store', parameter: 'store_id', scope: 'data' },
 } as const satisfies Record<string, { routes: string; parameter: string; scope: Scope }>;
 

@@ -17,6 +17,7 @@ import { runKey, shownRun } from '../../state/shown-run.js';
 import { returnText, withReturn } from '../../words/returns.js';
 import { count, percent } from '../../words/numbers.js';
 import { againstBenchmark, againstParent, figuresOf, statisticsOf, subjectOf } from './figures.js';
+import { DivisorChart } from './divisor-chart.js';
 import { chosenVariant, LevelChart, type Variant } from './level-chart.js';
 
 interface PerformanceProps {
@@ -68,6 +69,7 @@ export function Performance({ id, run, tracked }: PerformanceProps) {
             <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={figuresOf(view)} />
             <LevelChart id={id} tracked={tracked} run={run} performance={view} />
             <Drawdown view={view} subject={subjectOf(view, tracked)} />
+            {tracked === id && <DivisorChart id={id} />}
             <More view={view} run={run} subject={subjectOf(view, tracked)} />
           </>
         )}

@@ -137,6 +137,14 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
     value: ({ cause }) => cause,
     show: ({ cause }) => (cause === 'schedule' ? cause : <Badge kind="warning">{cause.replace('_', ' ')}</Badge>),
   },
+  {
+    id: 'review',
+    title: 'Review',
+    help: 'Review of the definition that decided it',
+    width: 92,
+    priority: 7,
+    value: ({ review }) => review,
+  },
   numeric({ id: 'names', title: 'Constituents', width: 72, of: (row) => row.constituents, write: count }),
   {
     id: 'added',

@@ -180,7 +180,14 @@ function assumptionsOf({ plan, market }: ExtendInput, { index }: Continuation, d
   const { document, treatment, sm } = index;
   return [
     ...cutWindow({ request, document, calendar: sm.calendar, first: days[0]!, last: days.at(-1)! }),
-    ...assumptionFindings({ document, treatment, market, indexOf: (id) => documents[id], rows: strategy?.constraints }),
+    ...assumptionFindings({
+      document,
+      treatment,
+      market,
+      indexOf: (id) => documents[id],
+      rows: strategy?.constraints,
+      isRun: true,
+    }),
   ];
 }
 

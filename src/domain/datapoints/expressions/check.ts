@@ -211,6 +211,7 @@ const isNumeric = (value: unknown): boolean =>
   typeof value === 'number' || (Array.isArray(value) && value.every((item) => typeof item === 'number'));
 
 function functionUnit(node: FunctionNode, path: NodePath, checker: Checker): Unit {
+  if (node.plugin !== undefined) return null; // Its inputs were checked when it was stored.
   const entry = functionOf(node);
   const report = (code: FindingCode, message: string, accepted?: readonly string[]): void =>
     void checker.problems.push({ node, path, code, message, ...(accepted ? { accepted } : {}) });

@@ -1,3 +1,4 @@
+import type { SandboxProgram } from '#base/sandbox/sandbox.js';
 import { latest, type FieldRequest } from '../field-request.js';
 
 export const COMPARISONS = ['gt', 'ge', 'lt', 'le', 'eq', 'ne', 'in', 'between'] as const;
@@ -46,6 +47,17 @@ export interface FunctionNode extends Rooted {
   readonly lag?: number | undefined;
   readonly low?: number | undefined;
   readonly high?: number | undefined;
+  /** The plug-in that a datapoint of a document is: no expression can be written with it. */
+  readonly plugin?: PluginCall | undefined;
+}
+
+/** Name of the functions that plug-ins are, and of the trailing sessions that are given to them. */
+export const PLUGIN_FUNCTION = 'plug-in';
+
+export interface PluginCall {
+  readonly id: string;
+  /** The program that takes the operands; null in a document that is stored. */
+  readonly program: SandboxProgram | null;
 }
 
 export interface ComparisonNode extends Rooted {

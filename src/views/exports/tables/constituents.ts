@@ -1,4 +1,4 @@
-import { roundedBy } from '../../rounded.js';
+import { roundedOn } from '../../rounded.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Day } from '#domain/time/days.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
@@ -15,7 +15,7 @@ export const constituents: Producer<'constituents'> = ({ columns, window, market
   const price = pricesAt(columns, rows, at);
   const numbers = (of: (name: number, row: number) => number): Float64Array => Float64Array.from(rows, of);
   const texts = referenceOf(columns, { market, day });
-  const round = roundedBy(columns, 'weights');
+  const round = roundedOn(columns, 'weights', day);
   const holding = (name: number): number => own[name]! * value!;
   return inBatches<'constituents'>(
     {

@@ -1,36 +1,59 @@
 import { indexSharesOutstanding } from '#domain/books/index-shares.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { ID_COLUMNS, type IdColumn } from '#domain/exports/index-file-tables.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
+import { lastAtMost } from '#domain/numbers/search.js';
 import { storedLabels } from '../../stored-labels.js';
-import { roundedBy } from '../../rounded.js';
-import { inBatches, textValues, type Batch, type Producer, type TextValues } from '../batch.js';
+import { roundedOn } from '../../rounded.js';
+import { inBatches, textValues, type Batch, type ExportSource, type Producer, type TextValues } from '../batch.js';
 import { closingFile, openingFile, type IndexFile } from '../index-file.js';
 
-export const closing: Producer<'closing'> = ({ columns, window, market }, from) =>
-  inBatches<'closing'>(rowsOf(columns, closingFile(columns, window.end, market), market), from);
+export const closing: Producer<'closing'> = (source, from) =>
+  inBatches<'closing'>(sessionRows(source, closingFile(source.columns, source.window.end, source.market)), from);
 
-export const opening: Producer<'opening'> = ({ columns, window, market }, from) =>
-  inBatches<'opening'>(rowsOf(columns, openingFile(columns, window.end, market), market), from);
+export const opening: Producer<'opening'> = (source, from) =>
+  inBatches<'opening'>(sessionRows(source, openingFile(source.columns, source.window.end, source.market)), from);
 
-/** Reference columns that name a security, by the column of the table. */
-const IDENTIFIERS = { isin: 'ISIN', sedol: 'SEDOL', cusip: 'CUSIP', figi: 'FIGI', ric: 'RIC', ticker: 'TICKER' };
+export const proforma: Producer<'proforma'> = (source, from) => {
+  const { announced } = source;
+  if (announced === undefined) throw new Error('the announced composition was not decided');
+  const { count, columns } = securityRows(source, announced);
+  const effective = new Int32Array(count).fill(announced.effective);
+  return inBatches<'proforma'>({ count, columns: { ...columns, effective_date: effective } }, from);
+};
 
-function rowsOf(columns: RunColumns, file: IndexFile, market: MarketData | null): Omit<Batch<'closing'>, 'end'> {
-  const { names } = columns.header;
-  const places = [...names.keys()].filter((place) => file.shares[place] !== 0);
+type Rows = Omit<Batch<'closing'>, 'end'>;
+
+/** Rows of a session, with the dividends that it paid. */
+function sessionRows({ columns, market }: FileSource, file: IndexFile): Rows {
+  const rows = securityRows({ columns, market }, file);
+  const paid = dividendsOf(columns, file, market);
+  const points = placesOf(file).map((place) => (paid(place) * file.fx[place]! * file.shares[place]!) / file.divisor);
+  return { count: rows.count, columns: { ...rows.columns, dividend_points: Float64Array.from(points) } };
+}
+
+type FileSource = Pick<ExportSource, 'columns' | 'market'>;
+
+const placesOf = ({ names, shares }: IndexFile): number[] => [...names.keys()].filter((place) => shares[place] !== 0);
+
+interface SecurityRows {
+  readonly count: number;
+  readonly columns: Omit<Rows['columns'], 'dividend_points'>;
+}
+
+function securityRows({ columns, market }: FileSource, file: IndexFile): SecurityRows {
+  const places = placesOf(file);
   const numbers = (of: (place: number) => number): Float64Array => Float64Array.from(places, of);
   const value = (place: number): number => file.shares[place]! * file.price[place]! * file.fx[place]!;
   const whole = places.reduce((sum, place) => sum + value(place), 0);
-  const counts = countsOf(columns, file, market);
-  const texts = textsOf(columns, { file, market, places });
-  const round = roundedBy(columns, 'weights');
-  const paid = dividendsOf(columns, file, market);
+  const counts = countsOf(file, market);
+  const round = roundedOn(columns, 'weights', file.day);
   return {
     count: places.length,
     columns: {
       date: Int32Array.from(places, () => file.day),
-      identifier: { codes: Int32Array.from(places), texts: names },
-      ...texts,
+      identifier: { codes: Int32Array.from(places), texts: file.names },
+      ...textsOf(columns, { file, market, places }),
       price: numbers((place) => file.price[place]!),
       fx: numbers((place) => file.fx[place]!),
       shares: numbers((place) => counts(place).shares),
@@ -42,7 +65,6 @@ function rowsOf(columns: RunColumns, file: IndexFile, market: MarketData | null)
       index_shares: numbers((place) => file.shares[place]!),
       market_value: numbers(value),
       weight: numbers((place) => round(value(place) / whole)),
-      dividend_points: numbers((place) => (paid(place) * file.fx[place]! * file.shares[place]!) / file.divisor),
       divisor: numbers(() => file.divisor),
     },
   };
@@ -51,25 +73,26 @@ function rowsOf(columns: RunColumns, file: IndexFile, market: MarketData | null)
 type Count = { readonly shares: number; readonly float: number };
 const NO_COUNT: Count = { shares: Number.NaN, float: Number.NaN };
 
-function countsOf(columns: RunColumns, { day }: IndexFile, market: MarketData | null): (place: number) => Count {
+function countsOf({ day, names }: IndexFile, market: MarketData | null): (place: number) => Count {
   if (market === null) return () => NO_COUNT;
   const count = indexSharesOutstanding(market, day);
-  return (place) => count(columns.header.names[place]!);
+  return (place) => count(names[place]!);
 }
 
 /** Ordinary dividends of the session in the currency of each security. */
 function dividendsOf(
   columns: RunColumns,
-  { at, day }: IndexFile,
+  { day, names }: IndexFile,
   market: MarketData | null,
 ): (place: number) => number {
   if (market === null || market.adjustment === 'total') return () => Number.NaN;
-  const before = at === 0 ? day : columns.i32('days', at - 1, at)[0]!;
+  const days = columns.i32('days');
+  const before = days[lastAtMost(days, day - 1)] ?? day;
   const paid = new Map<string, number>();
   for (const { type, status, identifier, exDay, value } of market.actions)
     if (type === 'DIVIDEND' && status !== 'cancelled' && exDay > before && exDay <= day)
       paid.set(identifier, (paid.get(identifier) ?? 0) + value);
-  return (place) => paid.get(columns.header.names[place]!) ?? 0;
+  return (place) => paid.get(names[place]!) ?? 0;
 }
 
 interface Named {
@@ -78,35 +101,36 @@ interface Named {
   readonly places: readonly number[];
 }
 
-function textsOf(
-  columns: RunColumns,
-  { file, market, places }: Named,
-): Record<keyof typeof IDENTIFIERS | 'name' | 'currency', TextValues> {
-  const { names, currency } = columns.header;
-  const labels = storedLabels(columns);
+type TextColumn = IdColumn | 'name' | 'currency';
+
+function textsOf(columns: RunColumns, { file, market, places }: Named): Record<TextColumn, TextValues> {
+  const { currency } = columns.header;
   const of = (field: string): TextValues =>
-    textValues(places.map((place) => (market === null ? null : textAt(market, { name: names[place]!, field, file }))));
+    textValues(places.map((place) => (market === null ? null : textAt(market, { place, field, file }))));
   const quoted = of('CURRENCY');
   const known = market === null ? null : (market.currency ?? currency);
+  const ids = Object.entries(ID_COLUMNS).map(([column, field]) => [column, of(field)] as const);
   return {
-    name: market === null ? textValues(places.map((place) => labels.names[place] ?? null)) : of('NAME'),
+    ...(Object.fromEntries(ids) as Record<IdColumn, TextValues>), // Of every entry.
+    name: market === null ? labelsOf(columns, places) : of('NAME'),
     currency: textValues(Array.from(quoted.codes, (code) => (code < 0 ? known : quoted.texts[code]!))),
-    isin: of(IDENTIFIERS.isin),
-    sedol: of(IDENTIFIERS.sedol),
-    cusip: of(IDENTIFIERS.cusip),
-    figi: of(IDENTIFIERS.figi),
-    ric: of(IDENTIFIERS.ric),
-    ticker: of(IDENTIFIERS.ticker),
   };
 }
 
+/** Names as they are stored with the run, whose securities a file without a market has. */
+function labelsOf(columns: RunColumns, places: readonly number[]): TextValues {
+  const { names } = storedLabels(columns);
+  return textValues(places.map((place) => names[place] ?? null));
+}
+
 interface Cell {
-  readonly name: string;
+  readonly place: number;
   readonly field: string;
   readonly file: IndexFile;
 }
 
-function textAt({ reference }: MarketData, { name, field, file }: Cell): string | null {
-  const value = reference.columns.includes(field) ? referenceAt(reference, name, field, file.day) : null;
+function textAt({ reference }: MarketData, { place, field, file }: Cell): string | null {
+  if (!reference.columns.includes(field)) return null;
+  const value = referenceAt(reference, file.names[place]!, field, file.day);
   return value === null || value === '' ? null : String(value);
 }

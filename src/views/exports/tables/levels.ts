@@ -18,7 +18,8 @@ export const levels: Producer<'levels'> = ({ columns, window }, at) => {
     columns.has(block) ? ofIndex(block) : new Float64Array(days.length).fill(Number.NaN);
   const variant = (name: ReturnVariant): Float64Array => known(VARIANT_BLOCKS[name].level);
   const cut = (values: Float64Array): Float64Array => values.subarray(from, to);
-  const rounded = (values: Float64Array): Float64Array => roundedValues(columns, 'level', cut(values));
+  const rounded = (values: Float64Array): Float64Array =>
+    roundedValues(columns, { of: 'level', days: days.subarray(from, to) }, cut(values));
   return inBatches<'levels'>(
     {
       count: to - from,

@@ -1,12 +1,13 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { recordParts } from '#domain/backtest/run-file/record.js';
+import { isReviewed } from '#domain/schedule/rebalance-causes.js';
 import { dayFrom, type Day } from '#domain/time/days.js';
 import { rebalanceFigures, weightsAround } from '../../rebalance-figures.js';
-import { inBatches, NONE, type Producer } from '../batch.js';
+import { inBatches, NONE, textValues, type Producer } from '../batch.js';
 
 export const rebalances: Producer<'rebalances'> = ({ columns, window: { start, end } }, from) => {
   const { header } = columns;
-  const decided = decisionDays(columns);
+  const decisions = decisionsOf(columns);
   const costs = columns.f64('costs');
   const around = weightsAround(columns);
   const rows = header.rebalances.flatMap((stored, r) =>
@@ -20,7 +21,11 @@ export const rebalances: Producer<'rebalances'> = ({ columns, window: { start, e
       count: rows.length,
       columns: {
         date: Int32Array.from(rows, ({ date }) => dayFrom(date)),
-        decision_date: Int32Array.from(rows, ({ date }) => decided.get(dayFrom(date)) ?? NONE),
+        decision_date: Int32Array.from(rows, ({ date }) => decisions.get(dayFrom(date))?.day ?? NONE),
+        cause: textValues(rows.map(({ cause }) => cause)),
+        review: textValues(
+          rows.map(({ cause, date }) => (isReviewed(cause) ? (decisions.get(dayFrom(date))?.reviews ?? null) : null)),
+        ),
         constituents: counts(({ constituents }) => constituents),
         added: counts(({ added }) => added),
         removed: counts(({ removed }) => removed),
@@ -33,12 +38,19 @@ export const rebalances: Producer<'rebalances'> = ({ columns, window: { start, e
   );
 };
 
-/** Day of the decision by effective date, of the latest compositions of the index. */
-function decisionDays(columns: RunColumns): ReadonlyMap<Day, Day> {
+interface Decision {
+  readonly day: Day;
+  readonly reviews: string | null;
+}
+
+/** Decisions by effective date, of the latest compositions of the index. */
+function decisionsOf(columns: RunColumns): ReadonlyMap<Day, Decision> {
   if (!columns.has('record')) return new Map();
+  const snapshots = recordParts(columns).snapshots();
   return new Map(
-    recordParts(columns)
-      .snapshots()
-      .map(({ date, announced, reference }) => [date, announced === null ? date : (reference ?? announced)]),
+    snapshots.map(({ date, announced, reference, reviews }) => [
+      date,
+      { day: announced === null ? date : (reference ?? announced), reviews: reviews?.join(', ') ?? null },
+    ]),
   );
 }

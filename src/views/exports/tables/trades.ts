@@ -3,6 +3,8 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RecordedTransactions } from '#domain/backtest/record/schema.js';
 import { TRADE_REASONS } from '#domain/books/trades.js';
 import { firstAtLeast } from '#domain/numbers/search.js';
+import type { Day } from '#domain/time/days.js';
+import { roundedOn } from '../../rounded.js';
 import { BATCH_ROWS, type Batch, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 
@@ -30,6 +32,8 @@ interface RunTrades {
   readonly days: Int32Array;
   readonly costRate: number;
   readonly moves: WeightMoves;
+  /** Weights of a day as they are shown. */
+  readonly roundOn: (day: Day) => (weight: number) => number;
 }
 
 /** Of the runs that are open: each part of an export needs them. */
@@ -45,6 +49,7 @@ function tradesOf(columns: RunColumns): RunTrades {
     days: columns.i32('days'),
     costRate: costRate(),
     moves: weightMoves(columns, identifiers),
+    roundOn: (day: Day) => roundedOn(columns, 'weights', day),
   };
   known.set(columns, trades);
   return trades;
@@ -77,12 +82,13 @@ function roomFor(size: number): Rows {
 /** Trades `from` to `to` (exclusive), session by session. */
 function fillRows(
   rows: Rows,
-  { all, days, costRate, moves }: RunTrades,
+  { all, days, costRate, moves, roundOn }: RunTrades,
   { from, to }: { readonly from: number; readonly to: number },
 ): void {
   for (let k = from; k < to;) {
     const at = all.at[k]!;
     moves.show(at);
+    const round = roundOn(days[at]!);
     for (; k < to && all.at[k] === at; k++) {
       const row = k - from;
       const notional = all.notional[k]!;
@@ -92,8 +98,8 @@ function fillRows(
       rows.days[row] = days[at]!;
       rows.identifiers[row] = identifier;
       rows.sides[row] = notional > 0 ? 0 : 1;
-      rows.before[row] = place < 0 ? 0 : moves.before[place]!;
-      rows.after[row] = place < 0 ? 0 : moves.after[place]!;
+      rows.before[row] = place < 0 ? 0 : round(moves.before[place]!);
+      rows.after[row] = place < 0 ? 0 : round(moves.after[place]!);
       rows.values[row] = value;
       rows.costs[row] = all.isFree[k] === 1 ? 0 : costRate * value;
       rows.reasons[row] = all.reason[k]!;

@@ -3,7 +3,7 @@ import type { LiteralTable, TableSource } from '#domain/reports/blocks/table.js'
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { MONTHS } from '../chart/date-axis.js';
 import type { RunFigures } from '../figures.js';
-import { countText, NOT_MEASURED, percentText, plainTexts } from '../numbers.js';
+import { countText, NOT_MEASURED, percentText, plainTexts, weightText } from '../numbers.js';
 import { rowsWithin } from '../rows-within.js';
 import { AMBER_TINT, NAVY_TINT } from '../style-sheet.js';
 import { layTable } from '../table/lay-table.js';
@@ -53,7 +53,7 @@ const CONTENTS: Record<TableSource, Content> = {
 const NARROW = 320;
 
 function constituentsTable(
-  { constituents, hasCap, overview }: RunFigures,
+  { constituents, hasCap, overview, weightDecimals }: RunFigures,
   { limit, isNarrow }: { readonly limit: number; readonly isNarrow: boolean },
 ): Table {
   const all = constituents();
@@ -70,8 +70,12 @@ function constituentsTable(
       cell: ({ sector }) => cleanLine(sector ?? ''),
       isShown: !isNarrow && rows.some(({ sector }) => sector !== null),
     },
-    { column: figure('Weight'), cell: ({ weight }) => percentText(weight) },
-    { column: figure('Before capping'), cell: ({ rawWeight }) => percentText(rawWeight), isShown: hasCap },
+    { column: figure('Weight'), cell: ({ weight }) => weightText(weight, weightDecimals) },
+    {
+      column: figure('Before capping'),
+      cell: ({ rawWeight }) => weightText(rawWeight, weightDecimals),
+      isShown: hasCap,
+    },
     {
       column: figure('At cap'),
       cell: ({ isCapped }) => (isCapped ? 'yes' : ''),
@@ -89,7 +93,10 @@ function constituentsTable(
   );
 }
 
-function rebalancesTable({ rebalances, hasCap, overview, watchedRule }: RunFigures, limit: number): Table {
+function rebalancesTable(
+  { rebalances, hasCap, overview, watchedRule, weightDecimals }: RunFigures,
+  limit: number,
+): Table {
   const rows = rebalances(limit);
   const breach = watchedRule === null ? 'breach' : `breach of ${LIMIT_RULES[watchedRule].label}`;
   const fields: Field<(typeof rows)[number]>[] = [
@@ -103,7 +110,7 @@ function rebalancesTable({ rebalances, hasCap, overview, watchedRule }: RunFigur
     { column: figure('Added'), cell: ({ added }) => countText(added) },
     { column: figure('Removed'), cell: ({ removed }) => countText(removed) },
     { column: figure('Turnover'), cell: ({ turnover }) => percentText(turnover) },
-    { column: figure('Largest weight'), cell: ({ largest }) => percentText(largest) },
+    { column: figure('Largest weight'), cell: ({ largest }) => weightText(largest, weightDecimals) },
     { column: figure('Cap'), cell: ({ cap }) => percentText(cap), isShown: hasCap },
     { column: figure('At cap'), cell: ({ capped }) => countText(capped), isShown: hasCap },
     { column: figure('Redistributed'), cell: ({ redistributed }) => percentText(redistributed), isShown: hasCap },
@@ -213,7 +220,7 @@ function attributionTable({ attribution, nameOf }: RunFigures, limit: number): T
   };
 }
 
-function riskTable({ risk, overview }: RunFigures, limit: number): Table {
+function riskTable({ risk, overview, weightDecimals }: RunFigures, limit: number): Table {
   const found = risk();
   if ('missing' in found) return { columns: [], rows: [], note: found.missing };
   const { names, volatility, coveredWeight } = found;
@@ -225,7 +232,7 @@ function riskTable({ risk, overview }: RunFigures, limit: number): Table {
     [
       { column: text('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
       { column: text('Name'), cell: ({ name }) => cleanLine(name ?? ''), isShown: hasNames },
-      { column: figure('Weight'), cell: ({ weight }) => percentText(weight) },
+      { column: figure('Weight'), cell: ({ weight }) => weightText(weight, weightDecimals) },
       { column: figure('Risk contribution'), cell: ({ contribution }) => percentText(contribution) },
       { column: figure('Share of risk'), cell: ({ contribution }) => share(contribution) },
     ],

@@ -94,7 +94,7 @@ export function condition(below: Tree, depth: number): Tree {
 }
 
 const TIME = ['mean', 'median', 'std', 'sum', 'min', 'max', 'count', 'first', 'last', 'slope'] as const;
-const CROSS = ['zscore', 'percentile', 'rank', 'demean', 'share', 'sum', 'mean', 'median'] as const;
+const CROSS = ['zscore', 'percentile', 'rank', 'demean', 'share', 'coverage', 'sum', 'mean', 'median'] as const;
 
 /** Any expression of numbers that is no error. */
 export function expressions(depth = 2): Tree {

@@ -217,7 +217,18 @@ const medianOf = (values: readonly number[]): number => {
   return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
 };
 
-const CROSS = new Set(['zscore', 'percentile', 'rank', 'demean', 'share', 'sum', 'mean', 'median', 'winsorise']);
+const CROSS = new Set([
+  'zscore',
+  'percentile',
+  'rank',
+  'demean',
+  'share',
+  'coverage',
+  'sum',
+  'mean',
+  'median',
+  'winsorise',
+]);
 
 function across(call: Call, tables: Tables, asked: Asked & { readonly security: number }): number {
   const set = call.over === 'universe' ? asked.universe : asked.selection;
@@ -248,6 +259,8 @@ function across(call: Call, tables: Tables, asked: Asked & { readonly security: 
       return own - mean;
     case 'share':
       return finite(own / total);
+    case 'coverage':
+      return finite(values.filter((value) => value >= own).reduce((sum, value) => sum + value, 0) / total);
     default: {
       const k = (call.operands[1] as { value: number } | undefined)?.value;
       const sorted = values.toSorted((a, b) => a - b);

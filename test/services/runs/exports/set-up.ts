@@ -5,7 +5,7 @@ import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
 import { tableFromIPC } from 'apache-arrow';
 import { expect } from 'vitest';
 import type { ExportView } from '#contract/exports.js';
-import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
+import { exportColumns, type ExportTableName } from '#domain/exports/catalogue.js';
 import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
 import { formatDay } from '#domain/time/days.js';
 import { liveService, type LiveService } from '../../../real/live.js';
@@ -94,6 +94,16 @@ export interface Asked {
   readonly query?: string;
 }
 
+/** Columns of a table: the synthetic store has none of the identifiers of other vendors. */
+const columnsOf = (table: ExportTableName) => exportColumns(table, []);
+
+/** A question for a table; for announced compositions on a session that has one. */
+export const askedOf = (id: string, table: ExportTableName): Asked => ({
+  id,
+  table,
+  ...(table === 'proforma' ? { query: '&date=2022-06-15' } : {}),
+});
+
 export const pathOf = ({ id, table, query = '' }: Asked, format: ExportFormat): string =>
   `/analytics/${id}/exports/${table}?format=${format}${query}`;
 
@@ -138,7 +148,7 @@ export async function jsonOf(asked: Asked): Promise<Row[]> {
 }
 
 function rowsOf(asked: Asked, { columns, data }: ExportView): Row[] {
-  expect(columns).toEqual(Object.keys(exportTable(asked.table).columns));
+  expect(columns).toEqual(Object.keys(columnsOf(asked.table)));
   return data.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]!])));
 }
 
@@ -146,7 +156,7 @@ function rowsOf(asked: Asked, { columns, data }: ExportView): Row[] {
 const DUCK_TYPES = { date: 'VARCHAR', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
 
 export async function csvByDuckDb(asked: Asked): Promise<Row[]> {
-  const { columns } = exportTable(asked.table);
+  const columns = columnsOf(asked.table);
   const path = join(folder, `${asked.id}-${asked.table}.csv`);
   writeFileSync(path, await bytesOf(asked, 'csv'));
   const types = Object.entries(columns).map(([name, { type }]) => `'${name}': '${DUCK_TYPES[type]}'`);
@@ -156,8 +166,25 @@ export async function csvByDuckDb(asked: Asked): Promise<Row[]> {
   return rows.getRowObjectsJS() as unknown as Row[];
 }
 
+/** Types that Parquet has, as DuckDB names them. */
+const PARQUET_TYPES = { date: 'DATE', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
+
+export async function parquetByDuckDb(asked: Asked): Promise<Row[]> {
+  const columns = columnsOf(asked.table);
+  const path = join(folder, `${asked.id}-${asked.table}.parquet`);
+  writeFileSync(path, await bytesOf(asked, 'parquet'));
+  const result = await connection.runAndReadAll(`SELECT * FROM '${path}'`);
+  expect(result.columnTypes().map(String)).toEqual(Object.values(columns).map(({ type }) => PARQUET_TYPES[type]));
+  return result.getRowObjectsJS().map((row) => {
+    const cells = Object.entries(row as Record<string, Cell | Date>);
+    return Object.fromEntries(
+      cells.map(([name, cell]) => [name, cell instanceof Date ? cell.toISOString().slice(0, 10) : cell]),
+    );
+  });
+}
+
 export async function rowsByArrow(asked: Asked): Promise<Row[]> {
-  const { columns } = exportTable(asked.table);
+  const columns = columnsOf(asked.table);
   const table = tableFromIPC(await bytesOf(asked, 'arrow'));
   expect(table.schema.metadata.get('table')).toBe(asked.table);
   for (const field of table.schema.fields) {
@@ -179,6 +206,6 @@ export async function rowsByWorkbook(asked: Asked): Promise<Row[]> {
   const [sheet, ...others] = await readWorkbook(await bytesOf(asked, 'xlsx'));
   expect(others).toEqual([]);
   const [header, ...rows] = sheet!.rows;
-  expect(header).toEqual(Object.keys(exportTable(asked.table).columns));
+  expect(header).toEqual(Object.keys(columnsOf(asked.table)));
   return rows.map((row) => Object.fromEntries(header!.map((column, i) => [String(column), row[i]!])));
 }

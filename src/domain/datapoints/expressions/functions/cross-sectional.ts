@@ -1,5 +1,5 @@
 import { quantile, median as medianOf } from '../../../numbers/order-statistics.js';
-import { demeaned, spreadOf, transformed } from '../../transforms.js';
+import { covered, demeaned, spreadOf, transformed } from '../../transforms.js';
 import type { FunctionNode } from '../tree.js';
 import { PLAIN, type Unit } from '../units.js';
 import type { CrossSectional } from './function-entry.js';
@@ -105,6 +105,12 @@ export const CROSS_SECTIONAL: readonly CrossSectional[] = [
       const total = sumOf(values.filter((value) => !Number.isNaN(value)));
       return values.map((value) => (total === 0 ? NaN : value / total));
     },
+  }),
+  acrossAll({
+    name: 'coverage',
+    help: 'Share of the sum that x and all larger values make up together; securities with equal values share it.',
+    example: 'coverage(FREE_FLOAT_MARKET_CAP, by=SECTOR, over="universe")',
+    across: covered,
   }),
   acrossAll({
     name: 'sum',

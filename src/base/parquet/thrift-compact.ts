@@ -8,7 +8,15 @@ export type ThriftValue =
   | { readonly text: string }
   | { readonly flag: boolean }
   | { readonly list: readonly ThriftValue[] }
+  /** Structs of a list that are encoded already. */
+  | { readonly encoded: EncodedStructs }
   | { readonly struct: ThriftStruct };
+
+/** Structs one after the other, as a list contains them. */
+export interface EncodedStructs {
+  readonly count: number;
+  readonly bytes: Uint8Array;
+}
 
 /** Fields by their number, ascending. */
 export type ThriftStruct = readonly (readonly [number, ThriftValue])[];
@@ -38,22 +46,28 @@ function putValue(bytes: number[], value: ThriftValue): void {
     putVarint(bytes, text.length);
     for (const byte of text) bytes.push(byte);
   } else if ('list' in value) {
-    const type = value.list.length === 0 ? TYPE.struct : typeOf(value.list[0]!);
-    if (value.list.length < 15) bytes.push((value.list.length << 4) | type);
-    else {
-      bytes.push(0xf0 | type);
-      putVarint(bytes, value.list.length);
-    }
+    putListHead(bytes, value.list.length, value.list.length === 0 ? TYPE.struct : typeOf(value.list[0]!));
     for (const item of value.list) putValue(bytes, item);
+  } else if ('encoded' in value) {
+    putListHead(bytes, value.encoded.count, TYPE.struct);
+    for (const byte of value.encoded.bytes) bytes.push(byte);
   } else if ('struct' in value) putStruct(bytes, value.struct);
   else bytes.push(value.flag ? TYPE.true : TYPE.false);
+}
+
+function putListHead(bytes: number[], length: number, type: number): void {
+  if (length < 15) bytes.push((length << 4) | type);
+  else {
+    bytes.push(0xf0 | type);
+    putVarint(bytes, length);
+  }
 }
 
 function typeOf(value: ThriftValue): number {
   if ('i32' in value) return TYPE.i32;
   if ('i64' in value) return TYPE.i64;
   if ('text' in value) return TYPE.binary;
-  if ('list' in value) return TYPE.list;
+  if ('list' in value || 'encoded' in value) return TYPE.list;
   if ('struct' in value) return TYPE.struct;
   return value.flag ? TYPE.true : TYPE.false;
 }

@@ -1,5 +1,5 @@
 import { encodeStruct, type ThriftStruct } from './thrift-compact.js';
-import { levelsOf, hybrid, packBits } from './parquet-levels.js';
+import { levelsOf, hybrid, packBits } from './levels.js';
 
 /** Columns of one row group. Text and doubles may lack values: null, or NaN for doubles. */
 export type ParquetColumn =
@@ -7,14 +7,22 @@ export type ParquetColumn =
   | { readonly name: string; readonly kind: 'boolean'; readonly values: readonly (boolean | null)[] }
   | { readonly name: string; readonly kind: 'day'; readonly values: readonly (number | null)[] }
   | { readonly name: string; readonly kind: 'double'; readonly values: Float64Array }
-  /** Texts or days by position in a list: what repeats is written once. */
+  | { readonly name: string; readonly kind: 'integer'; readonly values: Int32Array; readonly none: number }
+  /** Texts or days by position in a list: what repeats is written once. An optional column may lack values: -1. */
   | {
       readonly name: string;
       readonly kind: 'coded-text';
       readonly codes: Int32Array;
       readonly texts: readonly string[];
+      readonly isOptional?: true;
     }
-  | { readonly name: string; readonly kind: 'coded-day'; readonly codes: Int32Array; readonly days: Int32Array };
+  | {
+      readonly name: string;
+      readonly kind: 'coded-day';
+      readonly codes: Int32Array;
+      readonly days: Int32Array;
+      readonly isOptional?: true;
+    };
 
 export const ENCODING = { PLAIN: 0, RLE: 3, RLE_DICTIONARY: 8 } as const;
 
@@ -32,9 +40,18 @@ interface EncodedColumn {
 export function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn {
   switch (column.kind) {
     case 'coded-text':
-      return dictionaryColumn(plainTexts(column.texts), column.texts.length, column.codes, [], rows);
+      return codedColumn(column, plainTexts(column.texts), column.texts.length, rows);
     case 'coded-day':
-      return dictionaryColumn(bytesOf(column.days), column.days.length, column.codes, [], rows);
+      return codedColumn(column, bytesOf(column.days), column.days.length, rows);
+    case 'integer': {
+      const { values, none } = column;
+      const present = values.filter((value) => value !== none);
+      return plainColumn(
+        bytesOf(present),
+        levelsOf(rows, (row) => values[row] !== none),
+        rows,
+      );
+    }
     case 'double':
       return doubleColumn(column.values, rows);
     case 'text':
@@ -56,6 +73,18 @@ export function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn
       );
     }
   }
+}
+
+function codedColumn(
+  { codes, isOptional }: { readonly codes: Int32Array; readonly isOptional?: true },
+  dictionary: Uint8Array,
+  entries: number,
+  rows: number,
+): EncodedColumn {
+  if (isOptional !== true) return dictionaryColumn(dictionary, entries, codes, [], rows);
+  const levels = levelsOf(rows, (row) => codes[row]! >= 0);
+  const isWhole = codes.every((code) => code >= 0);
+  return dictionaryColumn(dictionary, entries, isWhole ? codes : codes.filter((code) => code >= 0), levels, rows);
 }
 
 function textColumn(values: readonly (string | null)[], rows: number): EncodedColumn {

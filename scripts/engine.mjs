@@ -1,0 +1,94 @@
+// Builds `divisor/engine`: the engine of indices with its kernels, calendars and dependencies in a few modules that run
+// in Node and in browsers alike. `src/engine/embedded` replaces modules of Node.
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { rolldown } from 'rolldown';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const OUT = join(ROOT, 'dist/engine');
+const CALENDARS = join(ROOT, 'data/calendars');
+
+/** Largest size for a page, in bytes. */
+const COMPRESSED_BYTES_MAX = 1.5e6;
+
+/** Modules, below dist, whose place another one takes in the bundle. */
+const EMBEDDED = {
+  'kernels/engines/team.js': 'team',
+  'kernels/engines/kernel-module.js': 'kernel-module',
+  'kernels/memory/paged-memory.js': 'memory',
+  'kernels/memory/system-calls.js': 'system-calls',
+  'src/engine/version.js': 'version',
+  'src/market/serving/calendar-files.js': 'calendar-files',
+};
+const EMBEDDED_NODE = { 'node:crypto': 'crypto', 'node:timers/promises': 'timers' };
+
+const inPlace = {
+  name: 'in-place',
+  async resolveId(id, importer, options) {
+    const own = EMBEDDED_NODE[id];
+    if (own !== undefined) return embedded(own);
+    if (id.startsWith('node:')) throw new Error(`${importer} needs ${id}, which no browser has.`);
+    const resolved = await this.resolve(id, importer, { ...options, skipSelf: true });
+    const name = EMBEDDED[resolved?.id.slice(join(ROOT, 'dist/').length)];
+    return name === undefined ? resolved : embedded(name);
+  },
+};
+
+/** Zod keeps its schemas in a global, where they would meet those of the program. */
+const ownSchemas = {
+  name: 'own-schemas',
+  transform: (code, id) =>
+    id.includes('/zod/') && code.includes('__zod_global')
+      ? `const ownGlobal = {};\n${code.replaceAll('globalThis', 'ownGlobal')}`
+      : null,
+};
+
+const embedded = (name) => join(ROOT, `dist/src/engine/embedded/${name}.js`);
+
+/** The files of the calendar folder by the names that `createCalendars` asks for. */
+function calendarFiles() {
+  const names = readdirSync(CALENDARS, { recursive: true }).filter((name) => name.endsWith('.json'));
+  const files = names
+    .toSorted()
+    .map((name) => [
+      name.replaceAll('\\', '/').replace(/\.json$/, ''),
+      JSON.parse(readFileSync(join(CALENDARS, name), 'utf8')),
+    ]);
+  return JSON.stringify(Object.fromEntries(files));
+}
+
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+
+rmSync(OUT, { recursive: true, force: true });
+const options = {
+  cwd: ROOT,
+  platform: 'browser',
+  logLevel: 'warn',
+  plugins: [inPlace, ownSchemas],
+  transform: {
+    define: {
+      EMBEDDED_CALENDARS: JSON.stringify(calendarFiles()),
+      EMBEDDED_KERNELS: JSON.stringify(readFileSync(join(ROOT, 'dist/kernels/wasm/kernels.wasm')).toString('base64')),
+      EMBEDDED_VERSION: JSON.stringify(version),
+    },
+  },
+};
+const written = { dir: OUT, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' };
+
+// Lines stay: an error that nobody catches shows its own.
+const minify = { compress: true, mangle: true, codegen: { removeWhitespace: false } };
+const library = await rolldown({ ...options, input: { engine: 'dist/src/engine/main.js' } });
+const { output } = await library.write({ ...written, minify });
+const worker = await rolldown({ ...options, input: { 'verify-worker': 'dist/src/engine/verify-worker.js' } });
+const { output: ofPage } = await worker.write({ ...written, minify: true, codeSplitting: false });
+for (const { code } of ofPage) {
+  const bytes = Buffer.from(code);
+  writeFileSync(join(OUT, 'verify-worker.js.br'), brotliCompressSync(bytes));
+  writeFileSync(join(OUT, 'verify-worker.js.gzip'), gzipSync(bytes, { level: 9 }));
+}
+const bytes = output.reduce((sum, file) => sum + brotliCompressSync(file.code).length, 0);
+if (bytes > COMPRESSED_BYTES_MAX)
+  throw new Error(`The engine has ${bytes} bytes once compressed; at most ${COMPRESSED_BYTES_MAX} are allowed.`);
+writeFileSync(join(OUT, 'built.json'), `${JSON.stringify({ bytes })}\n`);

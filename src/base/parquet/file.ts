@@ -1,0 +1,130 @@
+import { encodeStruct, type EncodedStructs, type ThriftStruct, type ThriftValue } from './thrift-compact.js';
+import { type ParquetColumn, ENCODING, encodeColumn } from './columns.js';
+
+/** The first and last bytes of a Parquet file. */
+export const MAGIC = new TextEncoder().encode('PAR1');
+
+const PHYSICAL = { BOOLEAN: 0, INT32: 1, DOUBLE: 5, BYTE_ARRAY: 6 } as const;
+const UNCOMPRESSED = 0;
+const CONVERTED = { UTF8: 0, DATE: 6 } as const;
+
+/** A column without its values. */
+export type ColumnShape = Pick<ParquetColumn, 'name' | 'kind'> & { readonly isOptional?: true };
+
+/** The bytes of one column of a row group, and its entry of the footer. */
+export interface EncodedChunk {
+  readonly pieces: readonly Uint8Array[];
+  readonly bytes: number;
+  readonly entry: ThriftValue;
+}
+
+/**
+ * Encodes one column of a row group, uncompressed.
+ * @param from its first byte in the file
+ * @source apache/parquet-format, version 1 data pages.
+ */
+export function encodeChunk(column: ParquetColumn, rows: number, from: number): EncodedChunk {
+  const { dictionary, data, encoding } = encodeColumn(column, rows);
+  const pieces = dictionary === undefined ? [data] : [dictionary, data];
+  const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
+  const dataOffset = from + (dictionary?.length ?? 0);
+  const chunk = { encoding, rows, bytes, from, dataOffset, hasDictionary: dictionary !== undefined };
+  return { pieces, bytes, entry: { struct: chunkOf(column, chunk) } };
+}
+
+/** The entry of a row group in the footer. */
+export function groupEntry(chunks: readonly EncodedChunk[], rows: number): ThriftStruct {
+  return [
+    [1, { list: chunks.map(({ entry }) => entry) }],
+    [2, { i64: chunks.reduce((sum, { bytes }) => sum + bytes, 0) }],
+    [3, { i64: rows }],
+  ];
+}
+
+interface Footer {
+  readonly columns: readonly ColumnShape[];
+  readonly rows: number;
+  readonly groups: readonly ThriftStruct[] | EncodedStructs;
+  /** Names and values that a reader shows. Default: none. */
+  readonly metadata?: readonly (readonly [string, string])[];
+}
+
+/** The end of a file behind its row groups. */
+export function encodeFooter({ columns, rows, groups, metadata = [] }: Footer): Uint8Array {
+  const root: ThriftStruct = [
+    [4, { text: 'schema' }],
+    [5, { i32: columns.length }],
+  ];
+  const footer = encodeStruct([
+    [1, { i32: 1 }],
+    [2, { list: [{ struct: root }, ...columns.map(schemaElement)] }],
+    [3, { i64: rows }],
+    [4, 'bytes' in groups ? { encoded: groups } : { list: groups.map((struct) => ({ struct })) }],
+    ...(metadata.length === 0 ? [] : [[5, { list: metadata.map(metadataEntry) }] as const]),
+    [6, { text: 'divisor' }],
+  ]);
+  const bytes = new Uint8Array(footer.length + 4 + MAGIC.length);
+  bytes.set(footer);
+  new DataView(bytes.buffer).setUint32(footer.length, footer.length, true);
+  bytes.set(MAGIC, footer.length + 4);
+  return bytes;
+}
+
+const metadataEntry = ([name, value]: readonly [string, string]): ThriftValue => ({
+  struct: [
+    [1, { text: name }],
+    [2, { text: value }],
+  ],
+});
+
+function physicalOf({ kind }: ColumnShape): number {
+  if (kind === 'double') return PHYSICAL.DOUBLE;
+  if (kind === 'boolean') return PHYSICAL.BOOLEAN;
+  return kind === 'day' || kind === 'coded-day' || kind === 'integer' ? PHYSICAL.INT32 : PHYSICAL.BYTE_ARRAY;
+}
+
+const isRequired = ({ kind, isOptional }: ColumnShape) =>
+  (kind === 'coded-text' || kind === 'coded-day') && isOptional !== true;
+
+function schemaElement(column: ColumnShape): ThriftValue {
+  const physical = physicalOf(column);
+  const base: ThriftStruct = [
+    [1, { i32: physical }],
+    [3, { i32: isRequired(column) ? 0 : 1 }],
+    [4, { text: column.name }],
+  ];
+  if (physical === PHYSICAL.BYTE_ARRAY) return { struct: [...base, [6, { i32: CONVERTED.UTF8 }]] };
+  const isDay = physical === PHYSICAL.INT32 && column.kind !== 'integer';
+  return { struct: isDay ? [...base, [6, { i32: CONVERTED.DATE }]] : base };
+}
+
+interface Chunk {
+  readonly encoding: number;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly from: number;
+  readonly dataOffset: number;
+  readonly hasDictionary: boolean;
+}
+
+function chunkOf(
+  column: ParquetColumn,
+  { encoding, rows, bytes, from, dataOffset, hasDictionary }: Chunk,
+): ThriftStruct {
+  const encodings = [...new Set([ENCODING.PLAIN, ENCODING.RLE, encoding])].map((value) => ({ i32: value }));
+  const metadata: ThriftStruct = [
+    [1, { i32: physicalOf(column) }],
+    [2, { list: encodings }],
+    [3, { list: [{ text: column.name }] }],
+    [4, { i32: UNCOMPRESSED }],
+    [5, { i64: rows }],
+    [6, { i64: bytes }],
+    [7, { i64: bytes }],
+    [9, { i64: dataOffset }],
+    ...(hasDictionary ? [[11, { i64: from }] as const] : []),
+  ];
+  return [
+    [2, { i64: from }],
+    [3, { struct: metadata }],
+  ];
+}

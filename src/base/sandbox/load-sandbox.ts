@@ -1,0 +1,64 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { QuickJSFFI } from '@jitl/quickjs-ffi-types';
+import { meterLoops, STEPS_EXPORT, variableExport } from './meter-loops.js';
+import { createSandbox, type Interpreter, type SandboxLimits } from './quickjs-sandbox.js';
+import { provideSandbox } from './sandbox.js';
+import { PrivateWebAssembly, type LoadModule, type PrivateMemory, type Variable } from './webassembly-types.js';
+
+const PAGE_BYTES = 65_536;
+/** Memory that the package's module asks for at the start. */
+const FIRST_PAGES = 256;
+/** Stack of the package's module, but for what may be data before it. */
+const STACK_BYTES = 5 * 2 ** 20 - PAGE_BYTES;
+
+let loading: Promise<void> | undefined;
+
+/** Loads the sandbox of this thread, once. @cost some 100 ms at the first call */
+export function loadSandbox(limits: SandboxLimits): Promise<void> {
+  loading ??= openInterpreter(limits).then((interpreter) => provideSandbox(createSandbox(interpreter, limits)));
+  return loading;
+}
+
+/** Opens a separate instance of QuickJS that counts its steps. */
+export async function openInterpreter(limits: SandboxLimits): Promise<Interpreter> {
+  const package_ = '@jitl/quickjs-wasmfile-release-sync';
+  const { default: load } = (await import(`${package_}/emscripten-module`)) as { readonly default: LoadModule };
+  const { QuickJSFFI: Functions } = (await import(`${package_}/ffi`)) as {
+    readonly QuickJSFFI: new (module: object) => QuickJSFFI;
+  };
+  const metered = meterLoops(await readFile(createRequire(import.meta.url).resolve(`${package_}/wasm`)));
+  const compiled = new PrivateWebAssembly.Module(metered.bytes);
+  const memory = new PrivateWebAssembly.Memory({
+    initial: FIRST_PAGES,
+    maximum: FIRST_PAGES + limits.memory / PAGE_BYTES,
+  });
+  let exported: Readonly<Record<string, unknown>> = {};
+  const module = await load({
+    wasmMemory: memory,
+    instantiateWasm(imports, succeed) {
+      const instance = new PrivateWebAssembly.Instance(compiled, imports);
+      exported = instance.exports;
+      succeed(instance);
+      return exported;
+    },
+  });
+  const variables = Array.from({ length: metered.variables }, (_, k) => exported[variableExport(k)] as Variable);
+  return {
+    module,
+    ffi: new Functions(module),
+    memory,
+    variables,
+    steps: exported[STEPS_EXPORT] as Variable,
+    stack: stackOf(memory, variables[0]!.value), // Emscripten's first variable is the end of the stack.
+  };
+}
+
+/** @throws Error for a module that is laid out in another way */
+function stackOf({ buffer }: PrivateMemory, top: number): Interpreter['stack'] {
+  const to = top & ~7;
+  const from = to - STACK_BYTES;
+  const isUnused = from > 0 && new Float64Array(buffer, from, STACK_BYTES / 8 - 512).every((word) => word === 0);
+  if (!isUnused) throw new Error('the stack of QuickJS is not where it was');
+  return { from, to };
+}

@@ -1,0 +1,159 @@
+import {
+  HEADER_BYTES,
+  LOOP,
+  readInstruction,
+  readUnsigned,
+  sectionsOf,
+  skipLimits,
+  unsignedBytes,
+  type WasmReader,
+} from './wasm-reader.js';
+
+const IMPORTS = 2;
+const GLOBALS = 6;
+const EXPORTS = 7;
+const CODE = 10;
+
+/** Name under which a metered module exports the steps that are left. */
+export const STEPS_EXPORT = 'steps';
+/** Name under which it exports one of its previous variables. */
+export const variableExport = (index: number): string => `variable${index}`;
+
+export interface Metered {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Variables that the module had before, each exported. */
+  readonly variables: number;
+}
+
+/**
+ * A module of WebAssembly that counts its steps: each call of a function and each round of a loop takes one from the
+ * exported variable `steps`, and traps when none is left. No loop of the module runs without an end.
+ * @cost a pass over the code
+ */
+export function meterLoops(bytes: Uint8Array): Metered {
+  const sections = sectionsOf(bytes);
+  const bodyOf = (wanted: number): Uint8Array | undefined => sections.find(({ id }) => id === wanted)?.body;
+  const imported = importedGlobals(bodyOf(IMPORTS));
+  const variables = countOf(bodyOf(GLOBALS));
+  const terms = { imported, variables, steps: imported + variables };
+  const written = sections.flatMap((section) => {
+    const parts = changed(section, terms);
+    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    return [Uint8Array.from([section.id, ...unsignedBytes(length)]), ...parts];
+  });
+  return { bytes: joined([bytes.subarray(0, HEADER_BYTES), ...written]), variables };
+}
+
+interface Terms {
+  readonly imported: number;
+  readonly variables: number;
+  /** Index of the variable that counts. */
+  readonly steps: number;
+}
+
+function changed({ id, body }: { readonly id: number; readonly body: Uint8Array }, terms: Terms): Uint8Array[] {
+  const { imported, variables, steps } = terms;
+  if (id === GLOBALS) return appended(body, [STEPS_AT_START]);
+  if (id === CODE) return meteredCode(body, charge(steps));
+  if (id !== EXPORTS) return [body];
+  const own = Array.from({ length: variables }, (_, k) => exportOf(variableExport(k), imported + k));
+  return appended(body, [exportOf(STEPS_EXPORT, steps), ...own]);
+}
+
+/** A variable of 32 bits that begins at its largest number. */
+const STEPS_AT_START = [0x7f, 0x01, 0x41, 0xff, 0xff, 0xff, 0xff, 0x07, 0x0b];
+
+const exportOf = (name: string, index: number): number[] => [
+  name.length,
+  ...new TextEncoder().encode(name),
+  0x03,
+  ...unsignedBytes(index),
+];
+
+/** `steps -= 1; if (steps < 0) unreachable`. */
+function charge(steps: number): Uint8Array {
+  const index = unsignedBytes(steps);
+  const less = [0x23, ...index, 0x41, 0x01, 0x6b, 0x24, ...index];
+  return Uint8Array.from([...less, 0x23, ...index, 0x41, 0x00, 0x48, 0x04, 0x40, 0x00, 0x0b]);
+}
+
+/** A section that is a list, with more entries. */
+function appended(body: Uint8Array, entries: readonly (readonly number[])[]): Uint8Array[] {
+  const reader: WasmReader = { bytes: body, at: 0 };
+  const count = readUnsigned(reader);
+  return [
+    Uint8Array.from(unsignedBytes(count + entries.length)),
+    body.subarray(reader.at),
+    Uint8Array.from(entries.flat()),
+  ];
+}
+
+function meteredCode(body: Uint8Array, toll: Uint8Array): Uint8Array[] {
+  const reader: WasmReader = { bytes: body, at: 0 };
+  const functions = readUnsigned(reader);
+  const parts: Uint8Array[] = [body.subarray(0, reader.at)];
+  for (let k = 0; k < functions; k++) {
+    const length = readUnsigned(reader);
+    const end = reader.at + length;
+    const chunks = meteredFunction(reader, end, toll);
+    const size = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    parts.push(Uint8Array.from(unsignedBytes(size)), ...chunks);
+    reader.at = end;
+  }
+  return parts;
+}
+
+/** A function that pays where it begins and at the head of each loop. */
+function meteredFunction(reader: WasmReader, end: number, toll: Uint8Array): Uint8Array[] {
+  const { bytes } = reader;
+  let from = reader.at;
+  const kinds = readUnsigned(reader);
+  for (let i = 0; i < kinds; i++) {
+    readUnsigned(reader);
+    reader.at += 1;
+  }
+  const chunks: Uint8Array[] = [bytes.subarray(from, reader.at), toll];
+  from = reader.at;
+  while (reader.at < end) {
+    if (readInstruction(reader) !== LOOP) continue;
+    chunks.push(bytes.subarray(from, reader.at), toll);
+    from = reader.at;
+  }
+  chunks.push(bytes.subarray(from, end));
+  return chunks;
+}
+
+const countOf = (body: Uint8Array | undefined): number =>
+  body === undefined ? 0 : readUnsigned({ bytes: body, at: 0 });
+
+/** Variables that a module imports come before its own. */
+function importedGlobals(body: Uint8Array | undefined): number {
+  if (body === undefined) return 0;
+  const reader: WasmReader = { bytes: body, at: 0 };
+  const imports = readUnsigned(reader);
+  let globals = 0;
+  for (let k = 0; k < imports; k++) {
+    for (let name = 0; name < 2; name++) {
+      const length = readUnsigned(reader);
+      reader.at += length;
+    }
+    const kind = body[reader.at++]!;
+    if (kind === 0) readUnsigned(reader);
+    else if (kind === 1) reader.at += 1;
+    if (kind === 1 || kind === 2) skipLimits(reader);
+    if (kind !== 3) continue;
+    globals += 1;
+    reader.at += 2;
+  }
+  return globals;
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}

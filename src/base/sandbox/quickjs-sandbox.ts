@@ -1,0 +1,191 @@
+import type {
+  BorrowedHeapCharPointer,
+  EvalDetectModule,
+  EvalFlags,
+  IntrinsicsFlags,
+  JSContextPointer,
+  JSValueConstPointerPointer,
+  JSValuePointer,
+  JSVoidPointer,
+  QuickJSEmscriptenModule,
+  QuickJSFFI,
+} from '@jitl/quickjs-ffi-types';
+import { SandboxError, type Sandbox, type SandboxProgram } from './sandbox.js';
+import { PRELUDE } from './prelude.js';
+import { clearAfter, restore, takeSnapshot, type Restorable, type Snapshot } from './snapshots.js';
+import type { Variable } from './webassembly-types.js';
+
+/** QuickJS, with the means to bound it and to put it back. */
+export interface Interpreter extends Restorable {
+  readonly module: QuickJSEmscriptenModule;
+  readonly ffi: QuickJSFFI;
+  /** Steps left before the interpreter traps. */
+  readonly steps: Variable;
+}
+
+/** Limits of a program. */
+export interface SandboxLimits {
+  /** Steps of one call: rounds of loops and calls of functions. */
+  readonly steps: number;
+  /** Memory of a program with its inputs, in bytes. */
+  readonly memory: number;
+}
+
+/** Steps to read a program. */
+const READING_MAX = 20_000_000;
+/** Steps to word an error. */
+const WORDING_MAX = 2_000_000;
+/** Memory that a program may hold before its first call. */
+const HELD_MAX = 8 * 2 ** 20;
+/** Depth of calls, as bytes of their frames. */
+const STACK_MAX = 256 * 2 ** 10;
+/** Programs that a thread keeps ready. */
+const READY_MAX = 8;
+
+/** Objects, typed arrays, maps and sets: no dates, regular expressions, JSON, proxies or promises. */
+const INTRINSICS = (1 | 4 | 256 | 512) as IntrinsicsFlags;
+const STRICT = 8 as EvalFlags;
+const AS_SCRIPT = 0 as EvalDetectModule;
+
+/** A program that was read, at the moment before a call. */
+interface Ready {
+  readonly snapshot: Snapshot;
+  readonly run: JSValuePointer;
+}
+
+export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): Sandbox {
+  const { ffi, module, memory, steps } = interpreter;
+  const ready = new Map<string, Ready>();
+
+  const runtime = ffi.QTS_NewRuntime();
+  ffi.QTS_RuntimeSetMemoryLimit(runtime, limits.memory);
+  ffi.QTS_RuntimeSetMaxStackSize(runtime, STACK_MAX);
+  const context = ffi.QTS_NewContext(runtime, INTRINSICS);
+  const prepare = evaluated(interpreter, context, { text: PRELUDE, name: 'prelude.js' });
+  const bare = takeSnapshot(interpreter);
+
+  /** Whatever a program did, traps as well, is undone before the next one begins. */
+  const bounded = <T>(limit: number, work: () => T): T => {
+    steps.value = limit;
+    try {
+      return work();
+    } catch (thrown) {
+      if (thrown instanceof SandboxError) throw thrown;
+      const isSpent = steps.value < 0;
+      throw isSpent
+        ? new SandboxError('steps', `took more than ${limit.toLocaleString('en')} steps`)
+        : new SandboxError('memory', 'needed more memory or deeper calls than a program may have');
+    }
+  };
+
+  function readied(program: SandboxProgram): Ready {
+    const key = JSON.stringify(program);
+    const known = ready.get(key);
+    ready.delete(key);
+    const made = known ?? bounded(Math.min(READING_MAX, limits.steps), () => read(program));
+    ready.set(key, made);
+    if (ready.size > READY_MAX) ready.delete(ready.keys().next().value!);
+    return made;
+  }
+
+  function read({ source, parameters, inputs }: SandboxProgram): Ready {
+    restore(interpreter, bare);
+    clearAfter(interpreter, bare);
+    const terms = evaluated(interpreter, context, {
+      text: `(${JSON.stringify([parameters, inputs])})`,
+      name: 'terms.js',
+    });
+    // The function is the value of the script; a separate line keeps the line numbers of the source.
+    const compute = evaluated(interpreter, context, { text: `${source}\n;compute;`, name: 'plug-in.js' });
+    const run = called(interpreter, context, prepare, [compute, terms]);
+    const snapshot = takeSnapshot(interpreter);
+    if (snapshot.above.length > HELD_MAX)
+      throw new SandboxError('memory', `holds more than ${HELD_MAX / 2 ** 20} MiB before its first call`);
+    return { snapshot, run };
+  }
+
+  return {
+    check: (program) => void readied(program),
+    compute(program, inputs, count) {
+      const { snapshot, run } = readied(program);
+      const cells = inputs.reduce((sum, input) => sum + input.length, count);
+      if (cells * 8 > limits.memory)
+        throw new SandboxError('memory', `is given ${cells * 8} bytes; at most ${limits.memory} fit`);
+      return bounded(limits.steps, () => {
+        restore(interpreter, snapshot);
+        const at = module._malloc(Math.max(8, cells * 8));
+        let from = at / 8 + count;
+        const numbers = new Float64Array(memory.buffer);
+        for (const input of inputs) {
+          numbers.set(input, from);
+          from += input.length;
+        }
+        const buffer = ffi.QTS_NewArrayBuffer(context, at as JSVoidPointer, cells * 8);
+        called(interpreter, context, run, [buffer, ffi.QTS_NewFloat64(context, count)]);
+        return new Float64Array(memory.buffer.slice(at, at + count * 8));
+      });
+    },
+  };
+}
+
+/** @throws SandboxError what the script threw */
+function evaluated(
+  { ffi, module, steps }: Interpreter,
+  context: JSContextPointer,
+  { text, name }: { readonly text: string; readonly name: string },
+): JSValuePointer {
+  const bytes = new TextEncoder().encode(`${text}\0`);
+  const at = module._malloc(bytes.length);
+  module.HEAPU8.set(bytes, at);
+  const value = ffi.QTS_Eval(context, at as BorrowedHeapCharPointer, bytes.length - 1, name, AS_SCRIPT, STRICT);
+  return withoutException({ ffi, module, steps }, context, value);
+}
+
+function called(
+  { ffi, module, steps }: Interpreter,
+  context: JSContextPointer,
+  target: JSValuePointer,
+  values: readonly JSValuePointer[],
+): JSValuePointer {
+  const list = module._malloc(values.length * 4);
+  module.HEAPU8.set(new Uint8Array(Int32Array.from(values).buffer), list);
+  const nothing = ffi.QTS_GetUndefined();
+  const result = ffi.QTS_Call(context, target, nothing, values.length, list as JSValueConstPointerPointer);
+  return withoutException({ ffi, module, steps }, context, result);
+}
+
+type Bounded = Pick<Interpreter, 'ffi' | 'module' | 'steps'>;
+
+function withoutException(
+  { ffi, module, steps }: Bounded,
+  context: JSContextPointer,
+  value: JSValuePointer,
+): JSValuePointer {
+  const thrown = ffi.QTS_ResolveException(context, value);
+  if (thrown === 0) return value;
+  steps.value = WORDING_MAX;
+  const text = module.UTF8ToString(ffi.QTS_Dump(context, thrown));
+  throw errorOf(text);
+}
+
+const TEXT_MAX = 500;
+
+/** An error as QuickJS writes it, in one line with its place. */
+function errorOf(text: string): SandboxError {
+  const { name, message, stack } = parsed(text);
+  const line = /plug-in\.js:(\d+)/.exec(stack)?.[1];
+  const place = line === undefined ? '' : ` (line ${line})`;
+  const fault = name === 'InternalError' && /memory/.test(message) ? 'memory' : 'threw';
+  return new SandboxError(fault, `threw ${name}: ${message.slice(0, TEXT_MAX)}${place}`);
+}
+
+function parsed(text: string): { readonly name: string; readonly message: string; readonly stack: string } {
+  try {
+    const value = JSON.parse(text) as unknown;
+    if (typeof value !== 'object' || value === null) return { name: 'a value', message: text, stack: '' };
+    const { name, message, stack } = value as Record<string, unknown>;
+    return { name: String(name ?? 'an object'), message: String(message ?? ''), stack: String(stack ?? '') };
+  } catch {
+    return { name: 'a value', message: text, stack: '' };
+  }
+}

@@ -1,0 +1,33 @@
+import { BUNDLE_MEDIA } from '#contract/media-formats.js';
+import { readCommandLine, type Grammar } from './command-line.js';
+import { connected, CONNECTION_HELP, EXIT } from './connection.js';
+import { table } from './terminal.js';
+import { UsageError } from './usage-error.js';
+import { writeWhole } from './write-whole.js';
+
+const GRAMMAR: Grammar = {
+  words: [{ name: 'INDEX', help: 'Id of an index with published closes.' }],
+  flags: {},
+};
+
+export const BUNDLE_HELP = [
+  'divisor bundle: Write everything that recomputes the published closes of an index, as verify-bundle and the page /verify read it.\n',
+  'Usage: divisor bundle INDEX --out FILE [flags]\n',
+  `Flags\n${table([
+    ['--out FILE', 'File to write, which is there when it is whole.'],
+    ...CONNECTION_HELP.map((row) => [...row]),
+  ])}`,
+  `Examples\n${table([['divisor bundle CORE-100 --out core-100.tar'], ['divisor verify-bundle core-100.tar']])}`,
+].join('\n');
+
+/** `divisor bundle`: a bundle to a file. */
+export async function bundle(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { words, common } = readCommandLine('bundle', GRAMMAR, argv);
+  const { out } = common;
+  if (out === undefined) throw new UsageError('bundle needs --out FILE: it writes an archive, not text');
+  return connected(common, environment, async (client) => {
+    const { bytes } = await client.stream('getPublishedBundle', BUNDLE_MEDIA, { params: { index_id: words[0]! } }); // the grammar has one
+    await writeWhole(out, bytes);
+    return EXIT.done;
+  });
+}

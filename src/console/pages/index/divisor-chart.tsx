@@ -1,0 +1,78 @@
+import { useState } from 'preact/hooks';
+import { Chart } from '../../components/chart/chart.js';
+import type { Line } from '../../components/chart/series.js';
+import { ExportMenu } from '../../components/export-menu.js';
+import { Section } from '../../components/page.js';
+import { Answered } from '../../components/wait.js';
+import { chooseRange, chosenRange } from '../../state/range.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { runKey, shownRun } from '../../state/shown-run.js';
+import { sumsByYear } from '../../words/sums.js';
+
+interface Divisors {
+  readonly dates: readonly string[];
+  readonly divisor: readonly (number | null)[];
+  /** Dividend points of each calendar year up to a date; empty if dividends buy more of the security that pays them. */
+  readonly points: readonly Line[];
+}
+
+/** The divisor of the index and its ordinary dividends in points, which are read when the part is opened. */
+export function DivisorChart({ id }: { readonly id: string }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Divisor and dividend points</summary>
+      {isOpen && <Charts id={id} />}
+    </details>
+  );
+}
+
+function Charts({ id }: { readonly id: string }) {
+  const table = useResource(`divisor ${runKey(id)}`, (signal) => divisorsOf(id, signal), { keeps: true });
+  const range = chosenRange();
+  const linked = { height: 180, sync: 'index', range, onRange: chooseRange };
+  return (
+    <Section title="Divisor" aside={<ExportMenu id={id} table="events" text="events" />}>
+      <Answered resource={table} what="the divisor">
+        {({ dates, divisor, points }) => (
+          <>
+            <Chart
+              label={`Divisor of ${id}`}
+              dates={dates}
+              lines={[{ id: 'divisor', label: 'Divisor', values: divisor, colour: 1 }]}
+              {...linked}
+            />
+            {points.length > 0 ? (
+              <Chart label={`Dividend points of ${id} in each year`} dates={dates} lines={points} {...linked} />
+            ) : (
+              <p class="quiet">This run has no dividend points: dividends buy more of the security that pays them.</p>
+            )}
+          </>
+        )}
+      </Answered>
+    </Section>
+  );
+}
+
+async function divisorsOf(id: string, signal: AbortSignal): Promise<Divisors> {
+  const { columns, data } = await service.value.call('exportRun', {
+    params: { index_id: id, table: 'levels' },
+    query: { ...shownRun(), format: 'json' },
+    signal,
+  });
+  const valuesOf = (name: string) => {
+    const at = columns.indexOf(name);
+    return data.map((row) => row[at] as number | null); // A number of the table, or null.
+  };
+  const dates = data.map((row) => String(row[columns.indexOf('date')]));
+  const series = [
+    { id: 'points', label: 'Dividend points of the year', column: 'dividend_points', colour: 2 },
+    { id: 'net', label: 'After withholding tax', column: 'net_dividend_points', colour: 4 },
+  ];
+  const points = series.flatMap(({ column, ...line }): Line[] => {
+    const paid = valuesOf(column);
+    return paid.every((value) => value === null) ? [] : [{ ...line, values: sumsByYear(dates, paid) }];
+  });
+  return { dates, divisor: valuesOf('divisor'), points };
+}

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { routes, type Route } from './route.js';
+
+/** Groups of tools that a client may select: an agent chooses better among few. */
+export const TOOLSETS = {
+  jobs: { help: 'Jobs: list, wait, cancel, retry.', isDefault: true },
+  indices: { help: 'Index definitions: validate, preview, store, explain.', isDefault: true },
+  analytics: { help: 'Backtests and every view of a stored run.', isDefault: true },
+  optimise: { help: 'Constraint sets and optimisations.', isDefault: false },
+  'risk-models': { help: 'Risk models.', isDefault: false },
+  reports: { help: 'Report templates and renders.', isDefault: true },
+  data: { help: 'Prices, fields, series and coverage of the served store.', isDefault: true },
+  documentation: { help: 'The guide and the contract.', isDefault: true },
+  strategies: { help: 'Strategies on an index.', isDefault: false },
+  derivatives: { help: 'Futures, total return swaps, term structures.', isDefault: false },
+  stores: { help: 'Data stores: import, refresh, repair, activate.', isDefault: false },
+  watchlists: { help: 'Watchlists.', isDefault: false },
+  publication: { help: 'Published closes, signing keys, audit log.', isDefault: false },
+  versions: { help: 'Versions of documents: list, compare, restore.', isDefault: false },
+  service: { help: 'Health, metrics, the key, access to documents.', isDefault: false },
+} as const satisfies Readonly<Record<string, { readonly help: string; readonly isDefault: boolean }>>;
+
+export type Toolset = keyof typeof TOOLSETS;
+const TOOLSET_NAMES = Object.keys(TOOLSETS) as [Toolset, ...Toolset[]];
+export const DEFAULT_TOOLSETS: readonly Toolset[] = TOOLSET_NAMES.filter((name) => TOOLSETS[name].isDefault);
+
+/** Toolset of a route: its tag, or that of versions. */
+export const toolsetOf = ({ tag, path }: Pick<Route, 'tag' | 'path'>): string =>
+  path.includes('/versions') ? 'versions' : tag;
+
+/** Media types of answers that an agent cannot use: streams without an end, pages and pictures for people. */
+const FOR_PEOPLE = /^(?:text\/(?:event-stream|html)|image\/)/;
+
+/** True for a route that an agent may call as a tool: its answer has a media type that is not only for people. */
+export const isTool = ({ success: { schema, media = [] } }: Pick<Route, 'success'>): boolean =>
+  schema !== undefined || media.length === 0 || media.some((type) => !FOR_PEOPLE.test(type));
+
+const McpMessage = z.looseObject({ jsonrpc: z.literal('2.0') }).meta({
+  id: 'McpMessage',
+  description: 'One JSON-RPC 2.0 message of the Model Context Protocol.',
+});
+
+export const mcpRoutes = routes({
+  callMcp: {
+    method: 'POST',
+    path: '/mcp',
+    scope: 'read',
+    withoutMarket: true,
+    tag: 'mcp',
+    summary: 'Model Context Protocol for agents: one JSON-RPC message.',
+    description:
+      'Streamable HTTP without stored sessions: every tool is an operation of this document, called with the scopes and prefixes of the key that is sent. Answers are shortened to 25,000 tokens and link to the full data. Progress is sent as server-sent events to requests with a `progressToken`. `tools` selects toolsets.',
+    query: z.strictObject({
+      tools: z
+        .array(z.enum([...TOOLSET_NAMES, 'all']))
+        .optional()
+        .meta({
+          description: `Toolsets, or \`all\`. Default: ${DEFAULT_TOOLSETS.join(', ')}.`,
+          example: ['indices', 'analytics'],
+        }),
+    }),
+    body: { schema: McpMessage, example: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
+    success: {
+      status: 200,
+      description: 'The answer to a request; 202 without a body to a notification.',
+      schema: z.unknown(),
+    },
+    errors: ['RATE_LIMITED'],
+  },
+});

@@ -1,0 +1,188 @@
+import { z } from 'zod';
+import { PLUGIN_KINDS, PluginMember, PluginValue } from '#domain/documents/plugin-document.js';
+import { SESSIONS_BACK_MAX } from '#domain/datapoints/field-request.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Id } from '#domain/schema/shape.js';
+import { listingQuery, purgeQuery, skippedFields } from './common.js';
+import { routes } from './route.js';
+
+const expression = z
+  .string()
+  .min(1)
+  .max(LIMITS.MAX_EXPRESSION_LENGTH)
+  .meta({ description: 'Expression of numbers, as `max(CLOSE, window=252)`.' });
+
+const sessions = z.int().min(1).max(SESSIONS_BACK_MAX).meta({
+  description: 'Trailing sessions up to the decision date, of which the expression gives one value each.',
+});
+
+const kind = z.enum(PLUGIN_KINDS).meta({
+  description:
+    'The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights.',
+});
+
+const source = z.string().min(1).max(LIMITS.MAX_PLUGIN_SOURCE).meta({
+  description:
+    'JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security.',
+});
+
+const ParameterTerms = z.strictObject({
+  default: PluginValue,
+  minimum: z.number().nullable().default(null),
+  maximum: z.number().nullable().default(null),
+  help: z.string().max(500).nullable().default(null),
+});
+
+export const PluginUpsert = z
+  .strictObject({
+    name: z.string().min(1).max(200),
+    description: z.string().max(10_000).nullable().default(null),
+    kind,
+    inputs: z
+      .record(PluginMember, z.union([expression, z.strictObject({ expression, sessions: sessions.default(1) })]))
+      .refine((inputs) => Object.keys(inputs).length <= LIMITS.MAX_PLUGIN_INPUTS, {
+        error: `has more than ${LIMITS.MAX_PLUGIN_INPUTS} inputs`,
+      })
+      .meta({
+        description:
+          'Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. Of several sessions, those of a security lie together, the latest last.',
+      }),
+    parameters: z
+      .record(PluginMember, z.union([PluginValue, ParameterTerms]))
+      .default({})
+      .meta({ description: 'Parameters with their defaults, or with bounds and help as well.' }),
+    source,
+  })
+  .meta({ id: 'PluginUpsert' });
+export type PluginUpsert = z.infer<typeof PluginUpsert>;
+
+export const Plugin = z
+  .strictObject({
+    plugin_id: z.string(),
+    name: z.string(),
+    description: z.string().nullable(),
+    kind,
+    inputs: z.record(z.string(), z.strictObject({ expression, sessions })),
+    parameters: z.record(z.string(), ParameterTerms),
+    source,
+    sha256: z.string().meta({ description: 'SHA-256 of the plug-in, which is part of every run that it computes.' }),
+    updated_at: z.string(),
+  })
+  .meta({ id: 'Plugin' });
+export type Plugin = z.infer<typeof Plugin>;
+
+export const PluginCollection = z
+  .strictObject({ plugins: z.array(Plugin), ...skippedFields })
+  .meta({ id: 'PluginCollection' });
+export type PluginCollection = z.infer<typeof PluginCollection>;
+
+const params = z.strictObject({ plugin_id: Id.meta({ description: 'Id of the plug-in.' }) });
+
+/** A datapoint, a selection rule and a weighting, as the guide has them. */
+export const PLUGIN_EXAMPLES = {
+  'near-high': {
+    name: 'Near its high',
+    kind: 'selection',
+    inputs: { close: 'CLOSE', high: 'max(CLOSE, window=252)' },
+    parameters: { minimum: { default: 0.8, minimum: 0, maximum: 1, help: 'Least share of the highest close.' } },
+    source: `function compute({ close, high }, { minimum }) {
+  return Array.from(close, (price, i) => price / high[i] >= minimum);
+}
+`,
+  },
+  'residual-momentum': {
+    name: 'Residual momentum',
+    description: 'Mean over deviation of what is left of the returns of a year after the mean of all securities.',
+    kind: 'datapoint',
+    inputs: { returns: { expression: 'RETURN', sessions: 252 } },
+    parameters: { skip: { default: 21, minimum: 0, maximum: 120, help: 'Latest sessions that are left out.' } },
+    source: `function compute({ returns }, { skip }, count) {
+  const sessions = 252;
+  const market = new Float64Array(sessions);
+  for (let t = 0; t < sessions; t++) {
+    let sum = 0;
+    let known = 0;
+    for (let i = 0; i < count; i++) {
+      const value = returns[i * sessions + t];
+      if (value === value) {
+        sum += value;
+        known += 1;
+      }
+    }
+    market[t] = sum / known;
+  }
+  const scores = new Float64Array(count);
+  for (let i = 0; i < count; i++) {
+    let [n, sum, squares] = [0, 0, 0];
+    for (let t = 0; t < sessions - skip; t++) {
+      const residual = returns[i * sessions + t] - market[t];
+      if (residual !== residual) continue;
+      n += 1;
+      sum += residual;
+      squares += residual * residual;
+    }
+    const mean = sum / n;
+    scores[i] = n < 60 ? NaN : mean / Math.sqrt(squares / n - mean * mean);
+  }
+  return scores;
+}
+`,
+  },
+  'damped-cap': {
+    name: 'Damped capitalisation',
+    kind: 'weighting',
+    inputs: { cap: 'FREE_FLOAT_MARKET_CAP' },
+    parameters: { power: { default: 0.5, minimum: 0, maximum: 1, help: 'Exponent of the capitalisation.' } },
+    source: `function compute({ cap }, { power }) {
+  return Array.from(cap, (size) => Math.pow(size, power));
+}
+`,
+  },
+} as const satisfies Readonly<Record<string, z.input<typeof PluginUpsert>>>;
+
+export const pluginRoutes = routes({
+  listPlugins: {
+    method: 'GET',
+    path: '/plugins',
+    scope: 'read',
+    tag: 'plugins',
+    summary: 'Every plug-in.',
+    query: listingQuery,
+    success: { status: 200, description: 'Plug-ins by id.', schema: PluginCollection },
+    errors: [],
+  },
+  getPlugin: {
+    method: 'GET',
+    path: '/plugins/{plugin_id}',
+    scope: 'read',
+    tag: 'plugins',
+    summary: 'One plug-in.',
+    params,
+    success: { status: 200, description: 'The plug-in.', schema: Plugin },
+    errors: ['PLUGIN_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  putPlugin: {
+    method: 'PUT',
+    path: '/plugins/{plugin_id}',
+    scope: 'admin',
+    tag: 'plugins',
+    summary: 'Creates or replaces a plug-in.',
+    versioned: true,
+    params,
+    body: { schema: PluginUpsert, example: PLUGIN_EXAMPLES['near-high'] },
+    success: { status: 200, description: 'The plug-in as stored.', schema: Plugin },
+    errors: ['VALIDATION_FAILED', 'PRECONDITION_FAILED', 'OVERLOADED'],
+  },
+  deletePlugin: {
+    method: 'DELETE',
+    path: '/plugins/{plugin_id}',
+    scope: 'admin',
+    tag: 'plugins',
+    summary: 'Deletes a plug-in.',
+    versioned: true,
+    params,
+    query: purgeQuery,
+    success: { status: 204, description: 'Deleted.' },
+    errors: ['PLUGIN_NOT_FOUND', 'PRECONDITION_FAILED'],
+  },
+});

@@ -1,0 +1,77 @@
+import { assertHeldAsOne } from '../books/overlay-portfolio.js';
+import { assertSeriesBenchmark } from '../books/series-benchmark.js';
+import { requestedRange } from '../books/window.js';
+import type { Calendars } from '../calendars/calendar.js';
+import { marketFindings } from '../checks/index-on-market.js';
+import { lateRates } from '../checks/late-rates.js';
+import type { BacktestPlan, ResolvedRequest } from '../documents/backtest-plan.js';
+import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
+import type { MarketData } from '../market/market-data.js';
+import { constraintFieldFindings } from '../optimisation/field-uses.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '../refusals/refusal.js';
+import { unknownField } from '../refusals/unknown-field.js';
+import { dayFrom, type Day } from '../time/days.js';
+
+/**
+ * Refuses a plan that the market cannot run, by every check that needs no run.
+ * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT, FX_MISSING, NUMERIC_FAILURE
+ */
+export function assertRunnable(
+  plan: BacktestPlan,
+  { market, calendars }: { readonly market: MarketData; readonly calendars: Calendars },
+): void {
+  const { indexId, documents, request, strategy } = plan;
+  const document = documents[indexId]!;
+  if (isOverlayDocument(document)) assertHeldAsOne(plan);
+  const calendar = calendars.get(document.calendar);
+  if (!calendar)
+    throw refuseWithFindings('index document', [
+      {
+        severity: 'error',
+        code: 'UNKNOWN_CALENDAR',
+        message: `The calendar ${document.calendar} is not known.`,
+        path: 'calendar',
+      },
+    ]);
+  for (const reached of Object.values(documents))
+    assertNoErrors(`index document ${reached.id}`, [
+      ...marketFindings(reached, market, { severity: 'error', indexOf: (id) => documents[id] }),
+      ...lateRates(reached.id, { documents, market, calendars }),
+    ]);
+  if (strategy?.constraints)
+    assertNoErrors(
+      'constraint set',
+      constraintFieldFindings(strategy.constraints, market, { path: 'constraints', severity: 'error' }),
+    );
+  assertIdentifierBenchmark(market, request);
+  const range = requestedRange({ document, calendar, dates: market.dates, request });
+  const series = request.benchmark?.kind === 'identifier' ? market.series?.get(request.benchmark.id) : undefined;
+  if (series === undefined) return;
+  const start = Math.max(range.start, earliestBegin(document, documents));
+  assertSeriesBenchmark(series, document, { market, calendar, range: { start, end: range.end } });
+}
+
+/** Day before which an index does not begin: an overlay waits for its sources. */
+function earliestBegin(document: IndexDocument, documents: BacktestPlan['documents']): Day {
+  const beneath = isOverlayDocument(document) ? sourcesOf(document) : [];
+  return Math.max(dayFrom(document.base_date), ...beneath.map((id) => earliestBegin(documents[id]!, documents)));
+}
+
+function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRequest): void {
+  if (benchmark?.kind !== 'identifier') return;
+  const { id, price_column: column } = benchmark;
+  const isSeries = market.series?.has(id) === true;
+  if (!isSeries && !market.identifiers.includes(id))
+    throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no identifier ${id}.`, { benchmark: id });
+  const accepted = isSeries ? ['CLOSE'] : [...market.fields.keys()];
+  if (accepted.includes(column)) return;
+  const holder = isSeries ? `series ${id}` : 'served store';
+  const sentence = `The ${holder} has no column ${column}; it has ${accepted.join(', ')}.`;
+  throw refuseWithFindings('request', [
+    {
+      severity: 'error',
+      path: 'benchmark.price_column',
+      ...unknownField(sentence, { name: column, accepted }),
+    },
+  ]);
+}

@@ -1,0 +1,35 @@
+import { sandbox, SandboxError } from '#base/sandbox/sandbox.js';
+import { Refusal } from '../refusals/refusal.js';
+import { formatDay, type Day } from '../time/days.js';
+import type { PluginCall } from './expressions/tree.js';
+
+interface Call {
+  /** Securities that it is called for. */
+  readonly count: number;
+  /** Of the decision. */
+  readonly day: Day;
+}
+
+/**
+ * The values of a plug-in at a decision. It is given what is known then, and nothing of other calls.
+ * @param inputs one for each input of its program
+ * @returns [count], NaN where missing
+ * @throws Refusal PLUGIN_FAILED
+ */
+export function callPlugin(
+  { id, program }: PluginCall,
+  inputs: readonly Float64Array[],
+  { count, day }: Call,
+): Float64Array {
+  if (program === null) throw new Error(`the plug-in ${id} is not filled in: documents are before they are computed`);
+  try {
+    return sandbox()
+      .compute(program, inputs, count)
+      .map((value) => (value - value === 0 ? value : NaN));
+  } catch (thrown) {
+    if (!(thrown instanceof SandboxError)) throw thrown;
+    const date = formatDay(day);
+    const message = `The plug-in ${id} ${thrown.message}, at the decision on ${date}.`;
+    throw new Refusal('PLUGIN_FAILED', message, { plugin_id: id, fault: thrown.fault, date });
+  }
+}

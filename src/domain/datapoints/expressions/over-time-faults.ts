@@ -1,0 +1,75 @@
+import { functionOf } from './functions/catalogue.js';
+import type { Definitions } from './reads.js';
+import {
+  asNode,
+  nodesBelow,
+  PLUGIN_FUNCTION,
+  requestOf,
+  type DatapointExpression,
+  type ExpressionNode,
+  type FieldLeaf,
+  type FunctionNode,
+} from './tree.js';
+
+/** How the values of a node are asked for: at the decision, some sessions before it, or over trailing sessions. */
+type Asked = 'now' | 'lag' | 'window';
+
+/** A datapoint of a document that is asked for over time and cannot be. */
+export interface OverTimeFault {
+  /** Its name. */
+  readonly name: string;
+  /** The function in it that is known at decisions alone. */
+  readonly called: string;
+}
+
+/**
+ * The first datapoint of a document that an expression reads with a lag or over a window although its values are known at
+ * decisions only: those that compare securities, ask about decisions, or are plug-ins; over a window, those that are
+ * statistics over a window themselves, too. Undefined where there is none.
+ */
+export function overTimeFault(expression: DatapointExpression, definitions: Definitions): OverTimeFault | undefined {
+  const visited = new Set<string>();
+  const visit = (node: ExpressionNode, asked: Asked, name: string): OverTimeFault | undefined => {
+    if (node.node === 'field') return visitField(node, asked, name);
+    const called = node.node === 'function' ? calledAtDecisions(node, asked) : undefined;
+    if (called !== undefined) return { name, called };
+    const below = node.node === 'function' ? askedBelow(node, asked) : asked;
+    return first(nodesBelow(node), ({ child }) => visit(child, below, name));
+  };
+  const visitField = (leaf: FieldLeaf, asked: Asked, name: string): OverTimeFault | undefined => {
+    const { dataset, lag, aggregate, transform, ...own } = requestOf(leaf);
+    if (transform !== 'none' && asked !== 'now') return { name, called: transform };
+    const definition = dataset === null ? definitions.get(own.name) : undefined;
+    if (definition === undefined) return undefined;
+    const below = aggregate === 'last' ? (lag > 0 ? later(asked, 'lag') : asked) : 'window';
+    const key = `${own.name} ${below}`;
+    if (visited.has(key)) return undefined;
+    visited.add(key);
+    return visit(definition, below, own.name);
+  };
+  return visit(asNode(expression), 'now', '');
+}
+
+function calledAtDecisions(node: FunctionNode, asked: Asked): string | undefined {
+  if (asked === 'now') return undefined;
+  if (node.plugin !== undefined) return `the plug-in ${node.plugin.id}`;
+  const form = functionOf(node)?.form;
+  if (form === 'cross_section' || form === 'decision') return node.name;
+  return form === 'over_time' && node.window !== undefined && asked === 'window' ? node.name : undefined;
+}
+
+function askedBelow(node: FunctionNode, asked: Asked): Asked {
+  if (node.plugin !== undefined) return 'now';
+  if (node.name === PLUGIN_FUNCTION || node.window !== undefined) return 'window';
+  return node.lag === undefined ? asked : later(asked, 'lag');
+}
+
+const later = (left: Asked, right: Asked): Asked => (left === 'window' || right === 'window' ? 'window' : 'lag');
+
+function first<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

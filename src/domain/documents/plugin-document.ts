@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
+import { NumberExpression } from '../datapoints/expressions/expression.js';
+import type { Definitions } from '../datapoints/expressions/reads.js';
+import { PLUGIN_FUNCTION, type ExpressionNode, type PluginCall } from '../datapoints/expressions/tree.js';
+import { LIMITS } from '../refusals/limits.js';
+import { Id } from '../schema/shape.js';
+
+export const PLUGIN_KINDS = ['datapoint', 'selection', 'weighting'] as const;
+export type PluginKind = (typeof PLUGIN_KINDS)[number];
+
+/** A name of JavaScript under which a program is given something. */
+export const PluginMember = z.string().regex(/^[a-z][A-Za-z0-9_]{0,63}$/, {
+  error: 'must be a lower-case letter and up to 63 letters, digits and underscores, as close',
+});
+
+export const PluginValue = z.union([z.number(), z.string().max(200), z.boolean()]);
+
+const sessions = z.int().min(1).max(SESSIONS_BACK_MAX);
+
+/** An input as it is computed. */
+const BoundInput = z.strictObject({ name: z.string(), expression: NumberExpression, sessions });
+
+/** A stored plug-in as a document that is computed carries it. */
+const PluginCode = z.strictObject({
+  kind: z.enum(PLUGIN_KINDS),
+  sha256: z.string().meta({ description: 'SHA-256 of the plug-in as it is stored.' }),
+  inputs: z.array(BoundInput).max(LIMITS.MAX_PLUGIN_INPUTS),
+  parameters: z
+    .record(z.string(), PluginValue)
+    .meta({ description: 'Those that are given and the defaults of the others.' }),
+  source: z.string().max(LIMITS.MAX_PLUGIN_SOURCE),
+});
+export type PluginCode = z.infer<typeof PluginCode>;
+
+/** A plug-in under the name by which the rules of a document read it. */
+export const PluginUse = z.strictObject({
+  plugin: Id.meta({ description: 'Id of the stored plug-in, which is taken as it is when the index is computed.' }),
+  parameters: z
+    .record(PluginMember, PluginValue)
+    .default({})
+    .meta({ description: 'Values of its parameters; those left out have their defaults.' }),
+  code: PluginCode.optional().meta({
+    description: 'The plug-in as it was computed, in the documents of runs; ignored where it is sent.',
+  }),
+});
+export type PluginUse = z.infer<typeof PluginUse>;
+
+/** Plug-ins by the names under which the document reads them as datapoints. */
+export const NamedPlugins = z
+  .record(z.string().min(1).max(64), PluginUse)
+  .refine((named) => Object.keys(named).length <= LIMITS.MAX_PLUGINS, {
+    error: `has more than ${LIMITS.MAX_PLUGINS} names`,
+  });
+export type NamedPlugins = z.infer<typeof NamedPlugins>;
+
+/** A plug-in as it is stored; its id is the key it is stored under. */
+export const PluginDocument = z.strictObject({
+  name: z.string().min(1).max(200),
+  description: z.string().max(10_000).nullable(),
+  kind: z.enum(PLUGIN_KINDS),
+  inputs: z.record(
+    PluginMember,
+    z.strictObject({ expression: z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH), sessions }),
+  ),
+  parameters: z.record(
+    PluginMember,
+    z.strictObject({
+      default: PluginValue,
+      minimum: z.number().nullable(),
+      maximum: z.number().nullable(),
+      help: z.string().max(500).nullable(),
+    }),
+  ),
+  source: z.string().min(1).max(LIMITS.MAX_PLUGIN_SOURCE),
+});
+export type PluginDocument = z.infer<typeof PluginDocument>;
+
+/** Plug-ins as expressions: of the inputs that they read, or of nothing where they are not filled in. */
+export function pluginDefinitions(plugins: NamedPlugins): Definitions {
+  return new Map(Object.entries(plugins).map(([name, use]): [string, ExpressionNode] => [name, callOf(use)]));
+}
+
+function callOf({ plugin: id, code }: PluginUse): ExpressionNode {
+  const inputs = code?.inputs ?? [];
+  const program: PluginCall['program'] =
+    code === undefined
+      ? null
+      : {
+          source: code.source,
+          parameters: code.parameters,
+          inputs: inputs.map(({ name, sessions: count }) => ({ name, sessions: count })),
+        };
+  const operands = inputs.map(({ expression, sessions: window }): ExpressionNode =>
+    window === 1 ? expression : { node: 'function', name: PLUGIN_FUNCTION, operands: [expression], window },
+  );
+  return { node: 'function', name: PLUGIN_FUNCTION, operands, plugin: { id, program } };
+}

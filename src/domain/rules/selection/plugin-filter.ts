@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { numeric } from '../../datapoints/field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { missingText, reason, valuesOf } from '../verdicts.js';
+
+export const pluginFilter = selectionClass({
+  type: 'PluginFilter',
+  label: 'Plug-in filter',
+  help: 'Keeps the names that a plug-in of the document keeps.',
+  params: z.strictObject({ plugin: parameters.pluginName, missing: parameters.missing }),
+  example: { id: 'near-high', type: 'PluginFilter', params: { plugin: 'NEAR_HIGH' } },
+  behaviour({ plugin, missing }) {
+    const value = numeric(plugin, 'plugin');
+    return {
+      reads: [value],
+      remembers: false,
+      sentence: `Keep the names that the plug-in ${plugin} keeps; ${missingText(missing)}.`,
+      select(scope) {
+        const values = valuesOf(scope, value);
+        const kept = Uint8Array.from(values, (found) => Number(found === found ? found !== 0 : missing === 'include'));
+        return {
+          kept,
+          because: (position) =>
+            reason(`kept by ${plugin}`, { value: Number.isNaN(values[position]!) ? null : values[position]! }),
+        };
+      },
+    };
+  },
+});

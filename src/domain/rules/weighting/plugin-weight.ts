@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { numeric } from '../../datapoints/field-use.js';
+import * as parameters from '../parameters.js';
+import { valuesOf } from '../verdicts.js';
+import { weighed, weightingClass } from '../weighting-class.js';
+
+export const pluginWeight = weightingClass({
+  type: 'PluginWeight',
+  label: 'Plug-in weight',
+  help: 'Weights in proportion to the values of a plug-in; a security with a negative or missing value is not held.',
+  params: z.strictObject({ plugin: parameters.pluginName }),
+  example: { type: 'PluginWeight', params: { plugin: 'SLOW_TILT' } },
+  behaviour({ plugin }) {
+    const value = numeric(plugin, 'plugin');
+    return {
+      reads: [value],
+      sentence: `Weigh constituents in proportion to the plug-in ${plugin}; names with a negative or missing value are not held.`,
+      formula: plugin,
+      weigh(scope) {
+        const values = valuesOf(scope, value);
+        return weighed(values, (position) => ({ [plugin]: values[position]! }));
+      },
+    };
+  },
+});

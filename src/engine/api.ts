@@ -1,0 +1,169 @@
+// The public interface of `divisor/engine`. Its types alone are published; `main.ts` implements it.
+import type {
+  BacktestMetrics,
+  BacktestRequest,
+  Finding,
+  IndexDocument,
+  IndexDocumentBody,
+  IndexExplanation,
+  PreviewResponse,
+  WeightsView,
+} from '#clients/typescript/contract.js';
+
+/** A table as the service imports it: `columns` by name, one array of cells a row. */
+export interface Table {
+  readonly columns: readonly string[];
+  readonly data: readonly (readonly unknown[])[];
+}
+
+/** Dense prices: T dates by N securities. */
+export interface PriceArrays {
+  /** Ascending, each once: texts YYYY-MM-DD, or days since 1970-01-01, [T]. */
+  readonly dates: readonly string[] | Int32Array;
+  /** In any order, each once, [N]. */
+  readonly identifiers: readonly string[];
+  /** `CLOSE` and any other number: [T x N], date after date, NaN where there is no value. */
+  readonly fields: Readonly<Record<string, Float64Array>>;
+}
+
+/** A market: prices and further tables, with the columns of an import of the service. */
+export interface MarketInput {
+  /** Arrays, a table, or an Arrow IPC stream or file, the latter two with columns `date`, `identifier`, `CLOSE`. */
+  readonly prices: PriceArrays | Table | Uint8Array;
+  readonly reference?: Table;
+  readonly corporate_actions?: Table;
+  readonly universes?: Table;
+  readonly series?: Table;
+  /** Basis of CLOSE: as traded, adjusted for later splits, or for splits and dividends. Default: none. */
+  readonly adjustment?: 'none' | 'splits' | 'total';
+  /** Currency of securities whose reference data has none. Default: null. */
+  readonly currency?: string | null;
+}
+
+export interface EngineOptions {
+  readonly market: MarketInput;
+}
+
+/** Index points of one return variant; arrays of one length. */
+export interface IndexLevels {
+  readonly variant: 'price' | 'total' | 'net';
+  /** YYYY-MM-DD, ascending, from the first close of the index. */
+  readonly dates: readonly string[];
+  readonly levels: Float64Array;
+  readonly divisor: Float64Array;
+}
+
+/** Closes as the service publishes them: arrays of one length. */
+export interface Closes {
+  readonly dates: readonly string[];
+  readonly price: readonly (number | null)[];
+  readonly total: readonly (number | null)[];
+  readonly net: readonly (number | null)[];
+  readonly divisor: readonly (number | null)[];
+  /** SHA-256 of the canonical JSON of the weights by identifier. */
+  readonly composition_hash: readonly string[];
+}
+
+/** Weights on a date: the members of the service's view that need no other data than the run. */
+export type HeldWeights = Pick<
+  WeightsView,
+  'as_of' | 'rebalance_date' | 'cap' | 'weights' | 'concentration' | 'exposure' | 'drift'
+>;
+
+/** The result of a backtest. */
+export interface Backtest {
+  readonly index_id: string;
+  /** YYYY-MM-DD, ascending, [T]. */
+  readonly dates: readonly string[];
+  /** Portfolio that holds the index, 100 on the first date, [T]. */
+  readonly level: Float64Array;
+  readonly metrics: BacktestMetrics;
+  readonly total_costs: number;
+  readonly findings: readonly Finding[];
+  /** Effective dates of the rebalances, that in force at the start included. */
+  readonly rebalances: readonly string[];
+  /** SHA-256 of the whole result: equal for equal bits of every number. */
+  readonly hash: string;
+  /** Levels and divisor of the index. Default: the variant of its definition. */
+  levels(variant?: IndexLevels['variant']): IndexLevels;
+  /** Weights on the latest date up to `as_of`. Default: the last date. */
+  weights(as_of?: string): HeldWeights;
+  closes(): Closes;
+}
+
+/** The index engine on one market, without a service. Not safe for calls from several threads. */
+export interface Engine {
+  /** Version of the engine: equal versions give equal bits. */
+  readonly version: string;
+  /** SHA-256 of the market, as the service computes it. */
+  readonly content_hash: string;
+  /** Warnings about the market. */
+  readonly findings: readonly Finding[];
+  /**
+   * Stores a definition in memory; one with the same id is replaced.
+   * @returns the document with its defaults, and warnings
+   * @throws EngineError VALIDATION_FAILED with the findings of the service
+   */
+  define(document: IndexDocumentBody): { readonly index: IndexDocument; readonly findings: readonly Finding[] };
+  /** Every finding about a definition, which is not stored. */
+  validate(document: IndexDocumentBody): readonly Finding[];
+  /** Composition on a day. Default: the base date. @throws EngineError */
+  preview(index_id: string, as_of?: string): PreviewResponse;
+  /** The reasons for one weight. Default: on the last date of the market. @throws EngineError */
+  explain(index_id: string, identifier: string, as_of?: string): IndexExplanation;
+  /** @throws EngineError */
+  backtest(index_id: string, request?: Omit<BacktestRequest, 'as_known' | 'as_known_on' | 'if_stale'>): Backtest;
+}
+
+/** An error that the caller can correct, with code, message and detail of the service. */
+export interface EngineError extends Error {
+  readonly name: 'Refusal';
+  readonly code: string;
+  readonly detail: Readonly<Record<string, unknown>> | null;
+}
+
+/** Opens the engine on a market. @throws EngineError VALIDATION_FAILED with the findings about the market */
+export declare function openEngine(options: EngineOptions): Promise<Engine>;
+
+/** One thing wrong with a bundle. */
+export interface BundleFault {
+  /** A file, an input, an entry of the log, a signature, or a recomputed close. */
+  readonly kind: 'file' | 'input' | 'log' | 'signature' | 'close';
+  readonly message: string;
+  readonly date?: string;
+  readonly identifier?: string;
+  /** Entry of the log. */
+  readonly seq?: number;
+}
+
+/** Result of the verification of a bundle. */
+export interface BundleVerdict {
+  /** Every hash, signature and close agrees; signatures only where `signatures` is `verified`. */
+  readonly ok: boolean;
+  readonly index_id: string | null;
+  /** Version of this engine, and of that which published. */
+  readonly engine: string;
+  readonly published_by: string | null;
+  /** Published dates, the first and the last. */
+  readonly closes: number;
+  readonly first: string | null;
+  readonly last: string | null;
+  readonly entries: number;
+  /** Hash of the last entry: compare it with one from another source. */
+  readonly head: string | null;
+  /** Keys that signed: compare them with those of the publisher. */
+  readonly key_ids: readonly string[];
+  /** `unverified` where the platform has no Ed25519. */
+  readonly signatures: 'verified' | 'unverified';
+  readonly faults: readonly BundleFault[];
+}
+
+export interface VerifyOptions {
+  /** Body of `GET .../published/keys` from a source that is trusted. Default: the keys of the bundle. */
+  readonly keys?: unknown;
+  /** Hash that the last entry must have. */
+  readonly head?: string;
+}
+
+/** Recomputes every published close of a bundle from its inputs, and checks hashes, log and signatures. */
+export declare function verifyBundle(bundle: Uint8Array, options?: VerifyOptions): Promise<BundleVerdict>;

@@ -1,0 +1,48 @@
+import { DataType, tableFromIPC, type Table, type Vector } from 'apache-arrow';
+import type { ContentRows } from '#market/sources/content-rows.js';
+import type { Cell } from '#market/formats/cells.js';
+import type { Problems } from '#market/tables/problems.js';
+
+/** Reads an Arrow stream or file as rows of a market; false, with a finding, where it is none. */
+export function readArrowPrices(bytes: Uint8Array, rows: ContentRows, problems: Problems): boolean {
+  const table = tableOf(bytes, problems);
+  if (table === undefined) return false;
+  const names = table.schema.fields.map(({ name }) => name);
+  const begun = rows.beginMarket('market', names);
+  if (begun === undefined) return true; // Its columns were reported.
+  const { file, market } = begun;
+  const columns = names.map((_, i) => cellsOf(table.getChildAt(i)!)); // One of each field.
+  for (let row = 0; row < table.numRows; row++)
+    market.addCells(
+      file,
+      columns.map((cellAt) => cellAt(row)),
+    );
+  return true;
+}
+
+function tableOf(bytes: Uint8Array, problems: Problems): Table | undefined {
+  try {
+    return tableFromIPC(bytes);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    problems.error({
+      code: 'UNREADABLE_FILE',
+      path: 'prices',
+      message: `The bytes are no Arrow stream or file: ${why}`,
+    });
+    return undefined;
+  }
+}
+
+/** Milliseconds of a day. */
+const DAY_MS = 86_400_000;
+
+/** The cells of a column; a date of any unit is a day. */
+function cellsOf(column: Vector): (row: number) => Cell {
+  const values = column.memoize();
+  if (!DataType.isDate(column.type) && !DataType.isTimestamp(column.type)) return (row) => values.get(row) as Cell; // Others are texts and numbers; the rows report any other value.
+  return (row) => {
+    const at: unknown = values.get(row);
+    return at === null ? null : new Date(Math.floor(Number(at) / DAY_MS) * DAY_MS);
+  };
+}

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import { recordParts } from '#domain/backtest/run-file/record.js';
+import { runToFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
+import { runBacktest } from '#domain/backtest/run-backtest.js';
+import { assertMeasured } from '#domain/backtest/run-summary.js';
+import { keptMemory } from '#base/memory/kept-memory.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { formatDay } from '#domain/time/days.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { closesView } from '#views/closes-view.js';
+import { indexLevels } from '#views/levels-view.js';
+import { heldWeights, weightsView } from '#views/weights-view.js';
+import type * as Api from './api.js';
+
+export interface PlanInput {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+  readonly plan: BacktestPlan;
+  readonly engine: Engine;
+}
+
+/** The files of the run of a plan, as the service stores them. @throws Refusal as a backtest does */
+function filesOfPlan({ market, calendars, plan, engine }: PlanInput): RunFiles {
+  const run = runBacktest({
+    market,
+    calendars,
+    plan,
+    createDecider: indexDeciders(engine),
+    engine,
+    memory: keptMemory,
+    pricesApart: true,
+    report: () => {},
+  });
+  assertMeasured({ ...run, relative: run.benchmark && run.benchmark.relative });
+  return runToFiles(run, { contentHash: market.contentHash, inPlace: true });
+}
+
+/** Digest of every byte of a run: that of its file, where its prices are in it. */
+function digestOf({ columns, prices }: RunFiles): string {
+  const hash = createHash('sha256').update(columns);
+  for (const part of prices?.parts() ?? []) hash.update(part);
+  return hash.digest('hex');
+}
+
+/** Runs a plan. */
+export function runPlan(input: PlanInput): Api.Backtest {
+  const files = filesOfPlan(input);
+  const columns = openColumns((start, end) => files.columns.subarray(start, end));
+  const { header } = columns;
+  const parts = recordParts(columns);
+  return {
+    index_id: header.run_id,
+    dates: [...columns.i32('days')].map(formatDay),
+    level: columns.f64('level'),
+    metrics: parts.metrics(),
+    total_costs: columns.f64('costs').reduce((sum, cost) => sum + cost, 0),
+    findings: parts.findings() as Api.Backtest['findings'], // Those of the contract.
+    rebalances: header.rebalances.map(({ date }) => date),
+    hash: digestOf(files),
+    levels(variant) {
+      const { days, levels, divisor, ...found } = indexLevels(columns, {
+        variant: variant ?? null,
+        start: null,
+        end: null,
+      });
+      return { variant: found.variant, dates: [...days].map(formatDay), levels, divisor };
+    },
+    weights(asOf) {
+      const {
+        index_id: _,
+        requested_as_of: _asked,
+        risk: _risk,
+        active_risk: _active,
+        ...held
+      } = weightsView({
+        runId: header.run_id,
+        requestedAsOf: asOf ?? null,
+        weights: heldWeights(columns, asOf ?? null),
+        benchmark: null,
+        sharesOf: () => null,
+        risk: null,
+        activeRisk: null,
+      });
+      return held as Api.HeldWeights; // Rows as the contract has them.
+    },
+    closes() {
+      const { held: _held, without_bar: _absent, ...closes } = closesView(columns);
+      return closes;
+    },
+  };
+}

@@ -1,0 +1,22 @@
+import { parseDay, type Day } from '#domain/time/days.js';
+import type { Problems } from '#market/tables/problems.js';
+
+/** Days of the dates, undefined with a finding where one does not exist, or they do not ascend. */
+export function daysOf(dates: readonly string[] | Int32Array, problems: Problems): Int32Array | undefined {
+  const days = new Int32Array(dates.length);
+  for (let t = 0; t < days.length; t++) {
+    const given = dates[t]!;
+    const day: Day | undefined = typeof given === 'number' ? given : parseDay(String(given));
+    if (day === undefined) {
+      const message = `${JSON.stringify(given)} is not a day that exists, YYYY-MM-DD.`;
+      problems.error({ code: 'BAD_DATE', path: `prices.dates[${t}]`, message, value: given });
+      return undefined;
+    }
+    days[t] = day;
+    if (t === 0 || day > days[t - 1]!) continue;
+    const message = `The date ${given} is not after ${dates[t - 1]!}; dates ascend, each once.`;
+    problems.error({ code: 'INVALID_RANGE', path: `prices.dates[${t}]`, message, value: given });
+    return undefined;
+  }
+  return days;
+}

@@ -1,0 +1,11 @@
+// In the bundle, in place of `src/market/serving/calendar-files.ts`, which reads files.
+import { createCalendars, type ExchangeCalendars } from '#domain/calendars/calendars.js';
+import { CalendarIndex } from '#domain/calendars/rule-file.js';
+
+/** JSON of the files of the calendar folder by name, from the build. */
+declare const EMBEDDED_CALENDARS: string;
+
+export function openCalendars(): ExchangeCalendars {
+  const files = JSON.parse(EMBEDDED_CALENDARS) as Readonly<Record<string, unknown>>; // As the build wrote it.
+  return createCalendars({ index: CalendarIndex.parse(files['index']), read: (name) => files[name] });
+}

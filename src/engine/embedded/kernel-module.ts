@@ -1,0 +1,11 @@
+// In the bundle, in place of `kernels/engines/kernel-module.ts`, which reads a file.
+
+/** `kernels.wasm` in base64, from the build. */
+declare const EMBEDDED_KERNELS: string;
+
+let compiled: WebAssembly.Module | undefined;
+
+/** @throws Error where the platform has no WebAssembly SIMD */
+export function kernelModule(): WebAssembly.Module {
+  return (compiled ??= new WebAssembly.Module(Uint8Array.from(atob(EMBEDDED_KERNELS), (unit) => unit.charCodeAt(0))));
+}

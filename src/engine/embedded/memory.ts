@@ -1,0 +1,22 @@
+// In the bundle, in place of `kernels/memory/paged-memory.ts`: the memory of a tab has no files beneath it.
+
+/** Shared memory where the page may have it, else ordinary memory: nobody else reads it. */
+function ownMemory(bytes: number): SharedArrayBuffer {
+  const memory = typeof SharedArrayBuffer === 'undefined' ? new ArrayBuffer(bytes) : new SharedArrayBuffer(bytes);
+  return memory as SharedArrayBuffer; // Arrays on either are alike.
+}
+
+export const panelMemory = ownMemory;
+export const handedMemory = ownMemory;
+export const workMemory = ownMemory;
+
+export const isPaged = (): boolean => false;
+export const isWorkPaged = isPaged;
+export const canPage = isPaged;
+
+export const openPagedFile = (): undefined => undefined;
+
+/** Bytes that panels may take: the tab itself ends where its memory does. */
+const PANEL_BYTES_MAX = 2 ** 31;
+
+export const memoryLimit = () => ({ panelBytes: PANEL_BYTES_MAX, folder: null });

@@ -1,0 +1,6 @@
+// In the bundle, in place of `src/engine/version.ts`, which reads a file.
+
+/** Version that the package declares, from the build. */
+declare const EMBEDDED_VERSION: string;
+
+export const packageVersion = (): string => EMBEDDED_VERSION;

@@ -1,0 +1,77 @@
+import type { MarketData } from '#domain/market/market-data.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { digestContent } from '#market/content/content.js';
+import type { MarketContent } from '#market/content/market-content.js';
+import { warnOfMarket } from '#market/content/market-warnings.js';
+import { readFrames, type Frame } from '#market/import/frames.js';
+import { completeContent } from '#market/mapping/mapped-content.js';
+import { createContentRows } from '#market/sources/content-rows.js';
+import { createProblems, type Problems } from '#market/tables/problems.js';
+import type * as Api from './api.js';
+import { densePanels } from './dense-panels.js';
+
+/** Name of the market in results: the engine has one. */
+const DATASET_ID = 'market';
+
+/** A market with the warnings about it. */
+export interface ReadMarket {
+  readonly market: MarketData;
+  readonly findings: readonly Finding[];
+}
+
+/** Tables other than the prices, by their names in the service. */
+const TABLES = ['reference', 'corporate_actions', 'universes', 'series'] as const;
+
+/** Reads a market as the service reads an import. @throws Refusal VALIDATION_FAILED */
+export async function readMarket(input: Api.MarketInput): Promise<ReadMarket> {
+  const problems = createProblems();
+  const content = await contentOf(input, problems);
+  if (content === undefined || problems.errors > 0) throw refuseWithFindings('market', problems.findings());
+  warnOfMarket(content, problems);
+  const { adjustment = 'none', currency = null } = input;
+  const { hash: contentHash } = await digestContent(content);
+  return {
+    market: { ...content, datasetId: DATASET_ID, contentHash, adjustment, currency },
+    findings: problems.findings(),
+  };
+}
+
+async function contentOf(input: Api.MarketInput, problems: Problems): Promise<MarketContent | undefined> {
+  const { prices, adjustment = 'none' } = input;
+  const terms = { mapping: null, adjustment };
+  const rows = createContentRows(problems, terms);
+  const frames = framesOf(input);
+  const begin: Parameters<typeof readFrames>[3] = (table, name, columns) =>
+    rows.beginCells(table, table, columns, { name });
+  if (prices instanceof Uint8Array) {
+    const { readArrowPrices } = await import('./arrow-prices.js');
+    const begun = readArrowPrices(prices, rows, problems);
+    readTables(frames, problems, begin);
+    return begun ? rows.toContent()?.content : undefined;
+  }
+  if ('data' in prices) {
+    readFrames({ market: prices, ...frames }, null, problems, begin);
+    return rows.toContent()?.content;
+  }
+  readTables(frames, problems, begin);
+  const panels = densePanels(prices, problems);
+  const held = rows.toTables();
+  return panels && completeContent(panels, held, terms, problems)?.content;
+}
+
+function framesOf(input: Api.MarketInput): Record<string, Frame> {
+  return Object.fromEntries(TABLES.flatMap((name) => (input[name] === undefined ? [] : [[name, input[name]]])));
+}
+
+/** Tables without that of the market. */
+function readTables(
+  frames: Readonly<Record<string, Frame>>,
+  problems: Problems,
+  begin: Parameters<typeof readFrames>[3],
+): void {
+  const nothing: Frame = { columns: ['identifier', 'date', 'CLOSE'], data: [] };
+  readFrames({ market: nothing, ...frames }, null, problems, (table, name, columns) =>
+    table === 'market' ? undefined : begin(table, name, columns),
+  );
+}

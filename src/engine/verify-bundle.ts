@@ -1,0 +1,260 @@
+import { createHash } from 'node:crypto';
+import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import {
+  BUNDLE_FILES,
+  BundleCalendar,
+  BundleKeys,
+  BundleManifest,
+  MANIFEST_FILE,
+  type BundleFile,
+} from '#domain/documents/bundle-document.js';
+import type { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { createLogCheck } from '#store/publication/log-check.js';
+import { hashOf } from '#store/publication/statement-hash.js';
+import { differingKeys, inputDigests } from '#views/bundle/input-digests.js';
+import { decodeSlice } from '#views/bundle/market-slice.js';
+import { differingCloses, recomputedCloses } from '#views/bundle/recompute.js';
+import { readTar } from '#views/bundle/tar.js';
+import type * as Api from './api.js';
+import { packageVersion } from './version.js';
+
+/** True when a key signed the 32 bytes of a hash; null where this platform cannot say. */
+export type SignatureCheck = (
+  signed: Pick<PublicationEntry, 'hash' | 'signature'>,
+  key: PublicKey,
+) => Promise<boolean | null>;
+
+export interface VerifyTerms extends Api.VerifyOptions {
+  readonly isSigned: SignatureCheck;
+}
+
+/** Faults of one kind that are listed. */
+const LISTED_MAX = 20;
+
+type Fault = Api.BundleFault;
+
+/** Everything wrong with a bundle, its closes recomputed from its inputs. @cost of a backtest and a few hashes */
+export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): Promise<Api.BundleVerdict> {
+  const opened = openBundle(bytes);
+  if ('fault' in opened) return refused(opened.fault);
+  const { manifest, files } = opened;
+  const faults: Fault[] = [];
+  const changed = BUNDLE_FILES.filter((name) => sha256(files.get(name)!) !== manifest.files[name]);
+  const { entries, fault } = readLog(files.get('log.ndjson')!, manifest);
+  if (fault !== undefined) faults.push(fault);
+  const keys = keysOf(files.get('keys.json')!, terms.keys);
+  const signatures = await signatureFaults([manifest, ...entries], keys, terms);
+  faults.push(...signatures.faults);
+  if (hashOf(manifest) !== manifest.hash)
+    faults.push({ kind: 'file', message: 'The list of hashes is not the one that its hash states.' });
+  if (terms.head !== undefined && terms.head !== manifest.head)
+    faults.push({ kind: 'log', message: `The log ends with ${manifest.head}, not with ${terms.head}.` });
+  const market = marketOf(files);
+  const inputs = changed.some((name) => INPUTS.has(name)) ? inputFaults(market, manifest) : [];
+  faults.push(...inputs, ...fileFaults(changed, inputs.length > 0));
+  if (market !== undefined && faults.every(({ kind }) => kind !== 'log'))
+    faults.push(...closeFaults(market, files, entries));
+  const dates = [...new Set(entries.map(({ date }) => date))].toSorted();
+  return {
+    ok: faults.length === 0,
+    index_id: manifest.index_id,
+    engine: packageVersion(),
+    published_by: manifest.engine,
+    closes: dates.length,
+    first: dates[0] ?? null,
+    last: dates.at(-1) ?? null,
+    entries: entries.length,
+    head: manifest.head,
+    key_ids: [...new Set([manifest, ...entries].map((signed) => signed.key_id))],
+    signatures: signatures.state,
+    faults,
+  };
+}
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+/** Files whose parts have digests. */
+const INPUTS: ReadonlySet<BundleFile> = new Set(['market.arrow', 'tables.json']);
+
+type Files = ReadonlyMap<string, Uint8Array>;
+
+function openBundle(
+  bytes: Uint8Array,
+): { readonly manifest: BundleManifest; readonly files: Files } | { readonly fault: Fault } {
+  try {
+    const files = readTar(bytes);
+    const missing = [MANIFEST_FILE, ...BUNDLE_FILES].find((name) => !files.has(name));
+    if (missing !== undefined) return { fault: { kind: 'file', message: `The file ${missing} is missing.` } };
+    const manifest = BundleManifest.safeParse(jsonOf(files.get(MANIFEST_FILE)!)).data;
+    if (manifest !== undefined) return { manifest, files };
+    return { fault: { kind: 'file', message: `${MANIFEST_FILE} is no list of hashes of a bundle.` } };
+  } catch (cause) {
+    return { fault: { kind: 'file', message: `The file is no bundle: ${reasonOf(cause)}.` } };
+  }
+}
+
+const jsonOf = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes.slice()));
+const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
+
+const refused = (fault: Fault): Api.BundleVerdict => ({
+  ok: false,
+  index_id: null,
+  engine: packageVersion(),
+  published_by: null,
+  closes: 0,
+  first: null,
+  last: null,
+  entries: 0,
+  head: null,
+  key_ids: [],
+  signatures: 'unverified',
+  faults: [fault],
+});
+
+/** Entries up to the first that is not sound. */
+function readLog(
+  bytes: Uint8Array,
+  manifest: BundleManifest,
+): { readonly entries: readonly PublicationEntry[]; readonly fault?: Fault } {
+  const check = createLogCheck(null);
+  const entries: PublicationEntry[] = [];
+  for (const line of new TextDecoder().decode(bytes.slice()).split('\n')) {
+    if (line === '') continue;
+    const entry = parsed(line);
+    const wrong = check.next(entry);
+    if (wrong !== undefined)
+      return {
+        entries,
+        fault: { kind: 'log', seq: wrong.seq, message: `Entry ${wrong.seq} of the log: ${wrong.reason}.` },
+      };
+    entries.push(entry as PublicationEntry); // The check has looked at its shape.
+  }
+  const { hash } = check.last();
+  const isWhole = hash === manifest.head && entries[0]?.index_id === manifest.index_id;
+  const message = `The log ends with ${hash}, the list of hashes states ${manifest.head}.`;
+  return isWhole ? { entries } : { entries, fault: { kind: 'log', message } };
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined; // Reported as no entry of a log.
+  }
+}
+
+/** Keys that signatures are held against: those given, else those of the bundle. */
+function keysOf(bytes: Uint8Array, given: VerifyTerms['keys']): ReadonlyMap<string, PublicKey> {
+  const body = given === undefined ? parsed(new TextDecoder().decode(bytes.slice())) : given;
+  return new Map((BundleKeys.safeParse(body).data?.keys ?? []).map((key) => [key.key_id, key]));
+}
+
+type Signed = Pick<PublicationEntry, 'hash' | 'signature' | 'key_id' | 'at'> & { readonly seq?: number };
+
+async function signatureFaults(
+  signed: readonly Signed[],
+  keys: ReadonlyMap<string, PublicKey>,
+  { isSigned }: VerifyTerms,
+): Promise<{ readonly faults: readonly Fault[]; readonly state: Api.BundleVerdict['signatures'] }> {
+  const faults: Fault[] = [];
+  let isKnown = true;
+  for (const one of signed) {
+    const what = one.seq === undefined ? 'The list of hashes' : `Entry ${one.seq} of the log`;
+    const add = (reason: string): void => {
+      faults.push({
+        kind: 'signature',
+        message: `${what}: ${reason}.`,
+        ...(one.seq !== undefined && { seq: one.seq }),
+      });
+    };
+    const key = keys.get(one.key_id);
+    if (key === undefined) add(`its key ${one.key_id} is not known`);
+    else if (one.at < key.valid_from || (key.valid_until !== null && one.at > key.valid_until))
+      add(`its key ${one.key_id} was not valid at ${one.at}`);
+    else {
+      const verdict = await isSigned(one, key);
+      if (verdict === false) add(`its signature is not one of the key ${one.key_id}`);
+      if (verdict === null) isKnown = false;
+    }
+    if (faults.length === LISTED_MAX) break;
+  }
+  return { faults, state: isKnown ? 'verified' : 'unverified' };
+}
+
+function marketOf(files: Files): MarketData | undefined {
+  try {
+    return decodeSlice({
+      'market.arrow': files.get('market.arrow')!.slice(),
+      'tables.json': files.get('tables.json')!,
+    });
+  } catch {
+    return undefined; // Its file is reported as changed.
+  }
+}
+
+/** Changed inputs by security and date, where one of them or one day has changed; else those that concern them. */
+function inputFaults(market: MarketData | undefined, manifest: BundleManifest): Fault[] {
+  if (market === undefined) return [];
+  const found = inputDigests(market);
+  const names = differingKeys(manifest.securities, found.securities);
+  const dates = differingKeys(manifest.dates, found.dates);
+  if (names.length === 1 || dates.length === 1)
+    return dates
+      .flatMap((date) =>
+        names.map((identifier): Fault => ({
+          kind: 'input',
+          date,
+          identifier,
+          message: changedInput(identifier, date),
+        })),
+      )
+      .slice(0, LISTED_MAX);
+  if (names.length === 0) return [];
+  const some = (list: readonly string[]): string =>
+    `${list.slice(0, 5).join(', ')}${list.length > 5 ? ` and ${list.length - 5} more` : ''}`;
+  const message = `Inputs of ${names.length} securities (${some(names)}) on ${dates.length} dates (${some(dates)}) are not those that were signed.`;
+  return [{ kind: 'input', message, identifier: names[0]!, date: dates[0] ?? 'always' }];
+}
+
+const changedInput = (identifier: string, date: string): string =>
+  `An input of ${identifier} ${date === 'always' ? 'without a date' : `on ${date}`} is not the one that was signed.`;
+
+function fileFaults(changed: readonly BundleFile[], areInputsNamed: boolean): Fault[] {
+  return changed
+    .filter((name) => !(areInputsNamed && INPUTS.has(name)))
+    .map((name) => ({ kind: 'file', message: `The file ${name} is not the one whose hash is in the list.` }));
+}
+
+function closeFaults(market: MarketData, files: Files, entries: readonly PublicationEntry[]): Fault[] {
+  try {
+    const plan = jsonOf(files.get('plan.json')!) as BacktestPlan; // Its hash was compared; a changed one fails to run, or to agree.
+    const calendars = calendarsOf(files.get('calendars.json')!);
+    const { closes } = recomputedCloses({ market, calendars, plan, engine: wasmEngine() });
+    return differingCloses(entries, closes)
+      .slice(0, LISTED_MAX)
+      .map(({ date, member, published, recomputed }) => ({
+        kind: 'close',
+        date,
+        message: `The close of ${date}: ${member} was published as ${String(published)}, recomputed it is ${String(recomputed)}.`,
+      }));
+  } catch (cause) {
+    return [{ kind: 'close', message: `No close could be recomputed: ${reasonOf(cause)}` }];
+  }
+}
+
+function calendarsOf(bytes: Uint8Array): Calendars {
+  const calendars = new Map(
+    BundleCalendar.array()
+      .parse(jsonOf(bytes))
+      .map((one) => [one.code, calendarOf(one)]),
+  );
+  return { list: () => [...calendars.values()], get: (code) => calendars.get(code) };
+}
+
+function calendarOf({ sessions, ...option }: BundleCalendar): Calendar {
+  const days = new Set(sessions);
+  return { ...option, sessions: Int32Array.from(sessions), isSession: (day) => days.has(day) };
+}

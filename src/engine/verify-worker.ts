@@ -1,0 +1,14 @@
+import { verifyBundle } from './main.js';
+
+/** The worker of the page `/verify`: the tab sends a bundle and receives the verdict. */
+interface WorkerScope {
+  addEventListener(type: 'message', listen: (event: { readonly data: Uint8Array }) => void): void;
+  postMessage(verdict: object, transfer: readonly []): void;
+}
+
+const scope = globalThis as unknown as WorkerScope; // It runs in a worker of a browser.
+
+scope.addEventListener('message', ({ data }) => {
+  const from = performance.now();
+  void verifyBundle(data).then((verdict) => scope.postMessage({ ...verdict, ms: performance.now() - from }, []));
+});

@@ -1,0 +1,7 @@
+import { readFileSync } from 'node:fs';
+
+/** Version that the package declares. The bundle has it as a text. */
+export function packageVersion(): string {
+  const file = new URL('../../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version;
+}

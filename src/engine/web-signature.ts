@@ -1,0 +1,24 @@
+import type { SignatureCheck } from './verify-bundle.js';
+
+/** Ed25519 by the platform; null where it has none, as pages that did not come by HTTPS or from this machine. */
+export const isSignedByPlatform: SignatureCheck = async (
+  { hash, signature },
+  { public_key: publicKey, key_id: keyId },
+) => {
+  const { subtle } = globalThis.crypto ?? {};
+  if (subtle === undefined) return null;
+  try {
+    const raw = bytesOf(atob(publicKey));
+    const digest = new Uint8Array(await subtle.digest('SHA-256', raw));
+    if (!hexOf(digest).startsWith(keyId)) return false;
+    const key = await subtle.importKey('raw', raw, { name: 'Ed25519' }, false, ['verify']);
+    const signed = Uint8Array.from(hash.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+    return await subtle.verify({ name: 'Ed25519' }, key, bytesOf(atob(signature)), signed);
+  } catch (failure) {
+    if (failure instanceof Error && failure.name === 'NotSupportedError') return null;
+    return false;
+  }
+};
+
+const bytesOf = (text: string): Uint8Array<ArrayBuffer> => Uint8Array.from(text, (unit) => unit.charCodeAt(0));
+const hexOf = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

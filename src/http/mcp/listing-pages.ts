@@ -1,0 +1,32 @@
+/** Entries of one page of a listing. */
+export const PAGE_ENTRIES = 100;
+
+export interface Page<T> {
+  readonly page: T[];
+  /** Cursor of the next page; absent on the last. */
+  readonly nextCursor?: string;
+}
+
+/** One page of entries; undefined for a cursor that the listing has not given. */
+export function pageOf<T>(entries: readonly T[], cursor: string | undefined, entriesMax: number): Page<T> | undefined {
+  const from = cursor === undefined ? 0 : Number(/^\d{1,9}$/.exec(cursor)?.[0] ?? NaN);
+  if (!Number.isInteger(from) || from % entriesMax > 0 || (from > 0 && from >= entries.length)) return undefined;
+  const to = from + entriesMax;
+  return { page: entries.slice(from, to), ...(to < entries.length && { nextCursor: String(to) }) };
+}
+
+/** Entries in groups whose JSON has at most `bytesMax` bytes; a longer entry is a group. */
+export function pagesByBytes<T>(entries: readonly T[], bytesMax: number): T[][] {
+  const pages: T[][] = [];
+  let room = 0;
+  for (const entry of entries) {
+    const bytes = Buffer.byteLength(JSON.stringify(entry));
+    if (bytes > room) {
+      pages.push([]);
+      room = bytesMax;
+    }
+    room -= bytes;
+    pages.at(-1)!.push(entry);
+  }
+  return pages;
+}

@@ -1,0 +1,216 @@
+import type { Server as SdkServer } from '@modelcontextprotocol/sdk/server/index.js';
+import { startsJobs } from '#contract/common-query.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import type { Principal } from '../handler.js';
+import type { Answer } from '../reply.js';
+import type { Sdk } from './load-sdk.js';
+import { PROMPTS, type Prompt } from './prompts.js';
+import { pathOfResource } from './resource-uri.js';
+import { PAGE_ENTRIES, pageOf, pagesByBytes, type Page } from './listing-pages.js';
+import { documentationResources, indexResources, type ListedResource } from './resources.js';
+import { bytesWithin, errorOf, toolResult, typeOf, type ToolResult } from './tool-answer.js';
+import { toolRequest, type Arguments } from './tool-request.js';
+import { WAIT_TOOL, type ListedTool, type Tool } from './tools.js';
+import { waitForJob, waitTool } from './wait-for-job.js';
+
+/** Sources of the tools, equal for every client. */
+export interface McpCatalogue {
+  readonly version: string;
+  readonly isReadOnly: boolean;
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly templates: readonly { readonly uriTemplate: string; readonly name: string; readonly description: string }[];
+  readonly pages: readonly { readonly name: string; readonly title: string }[];
+}
+
+/** One request of a client. */
+export interface McpClient {
+  readonly principal: Principal;
+  readonly toolsets: ReadonlySet<string>;
+  /** Headers that requests inside the service inherit. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Aborted when the client cancels or leaves. */
+  readonly signal: AbortSignal;
+  /** Answers a request as if the client had sent it. */
+  readonly ask: (request: Request) => Promise<Answer>;
+}
+
+const INSTRUCTIONS = `Divisor constructs, backtests and analyses equity indices.
+Tools are the operations of its HTTP API. Rates, returns and weights are fractions (0.05 is 5 %); dates are YYYY-MM-DD; null means not measured.
+Work on an index: listRuleTypes and getGuidePage (page "define") explain definitions; validateIndex, then previewDocument, then createIndex, startBacktest and ${WAIT_TOOL}; then the views of the run (getOverview, getPerformance, getAttribution, getWeights).
+An error has a code, a hint and findings with the path of each fault: correct those and call again. Long answers are shortened: narrow the request by dates or identifiers.`;
+
+/** A server of the protocol for one request of one client. */
+export function createMcpServer(sdk: Sdk, catalogue: McpCatalogue, client: McpClient): SdkServer {
+  const server = new sdk.Server(
+    { name: 'divisor', title: 'Divisor', version: catalogue.version },
+    {
+      capabilities: { tools: {}, resources: {}, prompts: {} },
+      instructions: INSTRUCTIONS,
+      // Only answers to questions to the client are validated, and the service asks none.
+      jsonSchemaValidator: { getValidator: () => () => ({ valid: false, data: undefined, errorMessage: '' }) },
+    },
+  );
+  serveTools(sdk, server, catalogue, client);
+  serveResources(sdk, server, catalogue, client);
+  servePrompts(sdk, server);
+  return server;
+}
+
+function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client: McpClient): void {
+  const { tools } = catalogue;
+  const known = [...tools.values()].filter((tool) => mayCall(tool, catalogue, client));
+  server.setRequestHandler(sdk.ListToolsRequestSchema, ({ params }) => {
+    const listed = known.filter(({ toolset }) => client.toolsets.has(toolset)).map((tool) => tool.listed);
+    const all = [...(client.toolsets.has('jobs') ? [waitTool()] : []), ...listed] as Mutable<ListedTool>[];
+    const { page, ...next } = paged(sdk, pagesByBytes(all, LISTING_BYTES_MAX), params?.cursor, 1);
+    return { tools: page.flat(), ...next };
+  });
+  server.setRequestHandler(sdk.CallToolRequestSchema, async ({ params: { name, arguments: given = {} } }, extra) => {
+    const { progressToken } = extra._meta ?? {};
+    const report = async (progress: number, message: string): Promise<void> => {
+      if (progressToken === undefined) return;
+      await extra.sendNotification({
+        method: 'notifications/progress',
+        params: { progressToken, progress, total: 1, message },
+      });
+    };
+    if (name !== WAIT_TOOL && !tools.has(name)) {
+      const names = [WAIT_TOOL, ...known.map(({ listed }) => listed.name)];
+      throw new sdk.McpError(
+        sdk.ErrorCode.InvalidParams,
+        `There is no tool ${name.slice(0, 80)}.${didYouMean(name.slice(0, 80), names)}`,
+      );
+    }
+    return refusalAsResult(() => callTool(tools.get(name), given, client, report));
+  });
+}
+
+/** Bytes of one page of tools: 25,000 tokens of four bytes, as English has them. */
+const LISTING_BYTES_MAX = 100_000;
+
+/** Lists of the SDK are mutable. */
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** A tool that the key lacks the scope of is not listed; called all the same, the route refuses it. */
+function mayCall({ route }: Tool, { isReadOnly }: McpCatalogue, { principal: { scopes } }: McpClient): boolean {
+  const { scope } = route;
+  if (isReadOnly && ((scope !== 'read' && scope !== 'open') || startsJobs(route))) return false;
+  return scope === 'open' || scopes.has(scope) || scopes.has('admin');
+}
+
+/** @param tool undefined for the one that waits */
+async function callTool(
+  tool: Tool | undefined,
+  given: Arguments,
+  client: McpClient,
+  report: (progress: number, message: string) => Promise<void>,
+): Promise<ToolResult> {
+  const { headers, signal, ask } = client;
+  if (tool === undefined) {
+    const askPath = (method: string, path: string) =>
+      ask(new Request(`http://localhost${path}`, { method, headers: { ...headers } }));
+    return waitForJob(given, { ask: askPath, signal, report });
+  }
+  const request = toolRequest(tool, given, { headers, signal });
+  return toolResult(await ask(request), request);
+}
+
+/** Wrong arguments are an answer that an agent can correct, as those that the routes refuse. */
+async function refusalAsResult(call: () => Promise<ToolResult>): Promise<ToolResult> {
+  try {
+    return await call();
+  } catch (failure) {
+    if (failure instanceof Refusal) return errorOf(failure.toDetail());
+    throw failure;
+  }
+}
+
+/** A page of a listing. @throws McpError for a cursor of another listing */
+function paged<T>(sdk: Sdk, entries: readonly T[], cursor: string | undefined, entriesMax: number): Page<T> {
+  const page = pageOf(entries, cursor, entriesMax);
+  if (page !== undefined) return page;
+  const message = `The cursor ${JSON.stringify(cursor?.slice(0, 40))} is not one of this listing.`;
+  throw new sdk.McpError(sdk.ErrorCode.InvalidParams, message);
+}
+
+function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client: McpClient): void {
+  const invalid = (message: string, data?: unknown) => new sdk.McpError(sdk.ErrorCode.InvalidParams, message, data);
+  server.setRequestHandler(sdk.ListResourcesRequestSchema, async ({ params }) => {
+    const all: ListedResource[] = [...documentationResources(catalogue.pages), ...(await storedIndices(client))];
+    const { page, ...next } = paged(sdk, all, params?.cursor, PAGE_ENTRIES);
+    return { resources: page, ...next };
+  });
+  server.setRequestHandler(sdk.ListResourceTemplatesRequestSchema, ({ params }) => {
+    const { page, ...next } = paged(sdk, catalogue.templates, params?.cursor, PAGE_ENTRIES);
+    return { resourceTemplates: page, ...next };
+  });
+  server.setRequestHandler(sdk.ReadResourceRequestSchema, async ({ params: { uri } }) => {
+    const path = pathOfResource(uri);
+    if (path === undefined) throw invalid('A resource begins with divisor://service/.', { uri });
+    const { headers, signal, ask } = client;
+    const answer = await ask(new Request(`http://localhost${path}`, { headers: { ...headers }, signal }));
+    const type = typeOf(answer);
+    if (type === 'text/event-stream') {
+      if (answer.body instanceof ReadableStream) answer.body.cancel().catch(() => undefined);
+      throw invalid('A stream of events is not a resource.', { uri });
+    }
+    const bytes = await bytesWithin(answer, LIMITS.MAX_RESOURCE_BYTES);
+    if (bytes === undefined)
+      throw invalid(`The resource has more than ${LIMITS.MAX_RESOURCE_BYTES} bytes: read it by HTTP, GET ${path}.`, {
+        uri,
+      });
+    const text = Buffer.from(bytes);
+    if (answer.status !== 200)
+      throw invalid(`The resource cannot be read: ${text.toString('utf8').slice(0, 2000)}`, { uri });
+    const isText = /^(?:text\/|application\/(?:json|x-ndjson))/.test(type);
+    return {
+      contents: [
+        { uri, mimeType: type, ...(isText ? { text: text.toString('utf8') } : { blob: text.toString('base64') }) },
+      ],
+    };
+  });
+}
+
+/** Definitions and methodology texts of the indices that the client may read. */
+async function storedIndices({ ask, headers }: McpClient): Promise<ListedResource[]> {
+  const answer = await ask(new Request(`http://localhost/indices?limit=${INDICES_MAX}`, { headers: { ...headers } }));
+  const bytes = answer.status === 200 ? await bytesWithin(answer, LIMITS.MAX_RESOURCE_BYTES) : undefined;
+  if (bytes === undefined) return [];
+  const { indices } = JSON.parse(Buffer.from(bytes).toString('utf8')) as {
+    readonly indices: readonly { readonly id: string }[];
+  };
+  return indexResources(indices.map(({ id }) => id));
+}
+
+/** Indices that are listed as resources; more are read by their template. */
+const INDICES_MAX = 200;
+
+function servePrompts(sdk: Sdk, server: SdkServer): void {
+  server.setRequestHandler(sdk.ListPromptsRequestSchema, () => ({
+    prompts: PROMPTS.map(({ name, title, description, arguments: asked }) => ({
+      name,
+      title,
+      description,
+      arguments: [...asked],
+    })),
+  }));
+  server.setRequestHandler(sdk.GetPromptRequestSchema, ({ params: { name, arguments: given = {} } }) => {
+    const prompt = PROMPTS.find((each) => each.name === name);
+    const missing =
+      prompt?.arguments.filter((each) => each.required && !given[each.name]).map((each) => each.name) ?? [];
+    if (prompt === undefined || missing.length > 0)
+      throw new sdk.McpError(sdk.ErrorCode.InvalidParams, faultOf(prompt, name, missing));
+    return {
+      description: prompt.description,
+      messages: [{ role: 'user' as const, content: { type: 'text' as const, text: prompt.text(given) } }],
+    };
+  });
+}
+
+function faultOf(prompt: Prompt | undefined, name: string, missing: readonly string[]): string {
+  const names = PROMPTS.map((each) => each.name);
+  if (prompt === undefined) return `There is no prompt ${name.slice(0, 80)}.${didYouMean(name.slice(0, 80), names)}`;
+  return `The prompt ${prompt.name} needs ${missing.join(', ')}.`;
+}

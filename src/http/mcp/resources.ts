@@ -1,0 +1,57 @@
+import { toolsetOf, isTool } from '#contract/mcp.js';
+import { queryOf } from '#contract/common-query.js';
+import type { Route } from '#contract/route.js';
+import { resourceTemplate, resourceUri } from './resource-uri.js';
+
+export interface ListedResource {
+  readonly uri: string;
+  readonly name: string;
+  readonly title: string;
+  readonly mimeType: string;
+}
+
+const MARKDOWN = 'text/markdown';
+const JSON_TYPE = 'application/json';
+
+/** Resources that every service has: the contract and the guide. */
+export const documentationResources = (
+  pages: readonly { readonly name: string; readonly title: string }[],
+): ListedResource[] => [
+  {
+    uri: resourceUri('http://_/openapi.json'),
+    name: 'openapi.json',
+    title: 'The contract (OpenAPI)',
+    mimeType: JSON_TYPE,
+  },
+  ...pages.map(({ name, title }) => ({
+    uri: resourceUri(`http://_/docs/guide${name === '' ? '' : `/${name}`}?format=md`),
+    name: name === '' ? 'guide' : `guide/${name}`,
+    title: `Guide: ${title}`,
+    mimeType: MARKDOWN,
+  })),
+];
+
+/** Definition and methodology text of a stored index. */
+export const indexResources = (ids: readonly string[]): ListedResource[] =>
+  ids.flatMap((id) => [
+    { uri: resourceUri(`http://_/indices/${id}`), name: id, title: `Definition of ${id}`, mimeType: JSON_TYPE },
+    {
+      uri: resourceUri(`http://_/indices/${id}/methodology`),
+      name: `${id}/methodology`,
+      title: `Methodology text of ${id}`,
+      mimeType: JSON_TYPE,
+    },
+  ]);
+
+/** True for a route that is read as a resource. */
+export const isResource = (route: Route): boolean => route.method === 'GET' && route.scope === 'read' && isTool(route);
+
+/** Templates of everything that a GET answers. */
+export const resourceTemplates = (api: Readonly<Record<string, Route>>) =>
+  Object.entries(api)
+    .filter(([, route]) => isResource(route) && toolsetOf(route) !== 'mcp')
+    .map(([id, route]) => ({
+      uriTemplate: resourceTemplate(route.path, Object.keys(queryOf(route)?.shape ?? {})),
+      name: id,
+      description: route.summary,
+    }));

@@ -1,0 +1,111 @@
+import { ERRORS, type ErrorDetail } from '#domain/refusals/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import type { Answer } from '../reply.js';
+import { resourceUri } from './resource-uri.js';
+import { shortenJson, type Cut } from './shorten-json.js';
+
+/** Content of a tool's result. */
+export type Content =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'resource_link';
+      readonly uri: string;
+      readonly name: string;
+      readonly mimeType: string;
+      readonly description: string;
+    };
+
+export interface ToolResult {
+  readonly content: Content[];
+  readonly isError?: boolean;
+  readonly [extension: string]: unknown;
+}
+
+/** Room for the sentences around an answer. */
+const NOTICE_BYTES = 2000;
+/** An answer of more bytes is not parsed on the event loop: 4 MB take 30 ms. */
+const PARSED_BYTES_MAX = 4_194_304;
+
+/** The result of a tool: the route's answer, shortened where it is long, with a link to all of it. */
+export async function toolResult(answer: Answer, address: Pick<Request, 'method' | 'url'>): Promise<ToolResult> {
+  const type = typeOf(answer);
+  const isText = /^(?:application\/(?:json|x-ndjson)|text\/)/.test(type);
+  if (!isText) return linkOnly(answer, type, address);
+  const bytes = await bytesWithin(answer, PARSED_BYTES_MAX);
+  if (bytes === undefined) return linkOnly(answer, type, address);
+  const text = Buffer.from(bytes).toString('utf8');
+  if (answer.status >= 400) return errorResult(answer, text);
+  if (text === '') return { content: [{ type: 'text', text: `Done (${answer.status}).` }] };
+  const most = LIMITS.MAX_TOOL_ANSWER_BYTES - NOTICE_BYTES;
+  if (bytes.byteLength <= most) return { content: [{ type: 'text', text }] };
+  const shortened = type.startsWith('application/json') ? shortenJson(JSON.parse(text), most) : shortenText(text, most);
+  return { content: [{ type: 'text', text: shortened.text }, ...noticeOf(shortened.cuts, type, address)] };
+}
+
+function shortenText(text: string, bytesMax: number): ReturnType<typeof shortenJson> {
+  const cut = Buffer.from(text).subarray(0, bytesMax).toString('utf8');
+  return {
+    text: cut.slice(0, cut.lastIndexOf('\n') + 1 || undefined),
+    cuts: [{ path: '', total: text.length, unit: 'characters' }],
+  };
+}
+
+function noticeOf(cuts: readonly Cut[], type: string, address: Pick<Request, 'method' | 'url'>): Content[] {
+  const places = cuts.map(({ path, total, unit }) => `${path || 'the answer'} has ${total} ${unit}`).join('; ');
+  const notice = `Shortened to ${LIMITS.MAX_TOOL_ANSWER_BYTES} bytes; the first and last are shown: ${places}. Narrow the request (dates, identifiers, limit), or read all of it: ${whole(address)}.`;
+  return [{ type: 'text', text: notice }, ...linkTo(type, address)];
+}
+
+const whole = ({ method, url }: Pick<Request, 'method' | 'url'>): string =>
+  `${method} ${url.replace(/^\w+:\/\/[^/]+/, '')}`;
+
+/** A resource is read by GET; the answer of another method is only available by its request. */
+function linkTo(type: string, { method, url }: Pick<Request, 'method' | 'url'>): Content[] {
+  if (method !== 'GET') return [];
+  const uri = resourceUri(url);
+  return [{ type: 'resource_link', uri, name: uri, mimeType: type, description: 'The whole answer.' }];
+}
+
+function linkOnly(answer: Answer, type: string, address: Pick<Request, 'method' | 'url'>): ToolResult {
+  discard(answer);
+  const size = answer.headers.length === undefined ? '' : ` of ${answer.headers.length} bytes`;
+  const text = `The answer is a file${size} (${type}), available by ${whole(address)}.`;
+  return { content: [{ type: 'text', text }, ...linkTo(type, address)] };
+}
+
+/** The error of the service with the meaning of its code, so that an agent can correct its call. */
+function errorResult(answer: Answer, text: string): ToolResult {
+  const { error } = JSON.parse(text) as { readonly error: ErrorDetail };
+  const retry = answer.headers.byName()['Retry-After'];
+  return errorOf(error, retry === undefined ? {} : { retry_after_seconds: Number(retry) });
+}
+
+export function errorOf(error: ErrorDetail, more: Readonly<Record<string, unknown>> = {}): ToolResult {
+  const told = { error, hint: ERRORS[error.code].help, ...more };
+  return { content: [{ type: 'text', text: shortenJson(told, LIMITS.MAX_TOOL_ANSWER_BYTES).text }], isError: true };
+}
+
+/** Media type without its parameters. */
+export const typeOf = ({ headers }: Answer): string =>
+  (headers.byName()['Content-Type'] ?? 'text/plain').split(';')[0]!.trim();
+
+/** The bytes of an answer; undefined, and the answer closed, where there are more. */
+export async function bytesWithin(answer: Answer, bytesMax: number): Promise<Uint8Array | undefined> {
+  const { body, headers } = answer;
+  if (body === null) return new Uint8Array(0);
+  if ((headers.length ?? 0) > bytesMax) return void discard(answer);
+  if (typeof body === 'string') return Buffer.from(body);
+  if (body instanceof Uint8Array) return body.byteLength > bytesMax ? undefined : body;
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+    total += chunk.byteLength;
+    if (total > bytesMax) return undefined; // leaving the loop cancels the stream
+    chunks.push(chunk.slice());
+  }
+  return Buffer.concat(chunks, total);
+}
+
+function discard({ body }: Answer): void {
+  if (body instanceof ReadableStream) body.cancel().catch(() => undefined);
+}

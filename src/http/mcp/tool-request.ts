@@ -1,0 +1,104 @@
+import { offeredBy, JSON_TYPE } from '#contract/media-formats.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { smallValue, type Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { Tool, ToolParameter } from './tools.js';
+
+export type Arguments = Readonly<Record<string, unknown>>;
+
+/** Members of a client's request that the request of a tool inherits. */
+export interface OuterRequest {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+/** Base of addresses inside the service, which only its router reads. */
+const BASE = 'http://localhost';
+
+/** Parts of a request that arguments fill. */
+interface Parts {
+  path: string;
+  readonly query: URLSearchParams;
+  readonly headers: Record<string, string>;
+}
+
+/**
+ * The request of a tool call, as a client of HTTP would send it. The route checks the values.
+ * @throws Refusal VALIDATION_FAILED for arguments that the tool does not have, or that have no form in a request
+ */
+export function toolRequest(tool: Tool, given: Arguments, outer: OuterRequest): Request {
+  const { route, parameters, hasBody } = tool;
+  const known = [...parameters.map(({ argument }) => argument), ...(hasBody ? ['body'] : [])];
+  const parts: Parts = {
+    path: route.path,
+    query: new URLSearchParams(),
+    headers: { ...outer.headers, accept: acceptOf(route) },
+  };
+  const findings = [
+    ...unknownArguments(known, given),
+    ...parameters.flatMap((parameter) => fill(parts, parameter, given[parameter.argument]) ?? []),
+  ];
+  if (findings.length > 0) throw refuseWithFindings('arguments', findings);
+  const { path, query, headers } = parts;
+  const search = query.size === 0 ? '' : `?${query}`;
+  if (hasBody) headers['content-type'] = JSON_TYPE;
+  return new Request(`${BASE}${path}${search}`, {
+    method: route.method,
+    headers,
+    body: hasBody ? JSON.stringify(given['body'] ?? {}) : null,
+    signal: outer.signal,
+  });
+}
+
+/** Puts an argument where it belongs. @returns what is wrong with it */
+function fill(
+  parts: Parts,
+  { argument, name, in: place, required }: ToolParameter,
+  value: unknown,
+): Finding | undefined {
+  if (value === undefined || value === null) {
+    return required ? finding('REQUIRED', argument, `${argument} must be given.`) : undefined;
+  }
+  const words = (Array.isArray(value) ? value : [value]) as readonly unknown[];
+  if (words.some((word) => typeof word === 'object'))
+    return finding('WRONG_TYPE', argument, `${argument} must be text, a number, a boolean or a list of them.`);
+  const text = String(value);
+  switch (place) {
+    case 'query':
+      for (const word of words) parts.query.append(name, String(word));
+      return undefined;
+    case 'header':
+      parts.headers[name.toLowerCase()] = headerText(text);
+      return undefined;
+    case 'path':
+      // The parser of addresses would resolve a dot segment.
+      if (/^\.{0,2}$/.test(text))
+        return finding('WRONG_TYPE', argument, `${argument} must be an id, not ${JSON.stringify(text)}.`, text);
+      parts.path = parts.path.replace(`{${name}}`, () => encodeURIComponent(text).replaceAll('%3A', ':'));
+      return undefined;
+  }
+}
+
+/** Text for an agent where the route has it, else its only type. */
+function acceptOf(route: Tool['route']): string {
+  const offered = offeredBy(route);
+  if (offered.includes(JSON_TYPE)) return JSON_TYPE;
+  return offered.find((type) => type === 'text/markdown') ?? '*/*';
+}
+
+/** UTF-8 as the bytes of a header, in one line. */
+const headerText = (text: string): string => Buffer.from(text.replaceAll(/[\r\n\0]/g, ' ')).toString('latin1');
+
+function unknownArguments(known: readonly string[], given: Arguments): Finding[] {
+  return Object.keys(given)
+    .filter((name) => !known.includes(name))
+    .map((name) => {
+      const written = name.slice(0, 80);
+      const message = `The tool has no argument ${written}; it has ${known.join(', ') || 'none'}.${didYouMean(written, known)}`;
+      return { ...finding('UNKNOWN_FIELD', written, message), accepted: known };
+    });
+}
+
+function finding(code: Finding['code'], path: string, message: string, value?: unknown): Finding {
+  return { severity: 'error', code, path, message, ...(value === undefined ? {} : smallValue(value)) };
+}

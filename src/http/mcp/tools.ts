@@ -1,0 +1,146 @@
+import { startsJobs } from '#contract/common-query.js';
+import { isTool, toolsetOf } from '#contract/mcp.js';
+import type { OpenApiDocument } from '#contract/openapi.js';
+import type { Route } from '#contract/route.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { operationsOf, type JsonSchema, type Operation, type Parameter } from '#views/documentation/operation.js';
+import { shallowSchema } from './shallow-schema.js';
+
+/** A tool as an agent sees it. */
+export interface ListedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: { readonly type: 'object' } & JsonSchema;
+  readonly annotations: {
+    readonly readOnlyHint: boolean;
+    readonly destructiveHint: boolean;
+    readonly idempotentHint: boolean;
+    readonly openWorldHint: false;
+  };
+}
+
+/** A route that an agent may call. */
+export interface Tool {
+  readonly listed: ListedTool;
+  readonly route: Route;
+  readonly toolset: string;
+  readonly parameters: readonly ToolParameter[];
+  readonly hasBody: boolean;
+}
+
+/** Where an argument goes in the request. */
+export interface ToolParameter {
+  /** Name of the argument. */
+  readonly argument: string;
+  /** Name in the request. */
+  readonly name: string;
+  readonly in: Parameter['in'];
+  readonly required: boolean;
+}
+
+/** Characters of a description: longer texts are in the guide and in the contract. */
+const DESCRIPTION_MAX = 400;
+/** Characters of the description of a parameter. */
+const PARAMETER_MAX = 100;
+/** Characters of the schema of a body: 600 tokens. */
+const BODY_SCHEMA_MAX = 2500;
+/** Characters of the example of a body. */
+const EXAMPLE_MAX = 900;
+
+const UNITS = 'Units: fractions (0.05 is 5 %), dates YYYY-MM-DD.';
+
+/** Every route of the table that is a tool, by its operation id. */
+export function toolsOf(api: Readonly<Record<string, Route>>, document: OpenApiDocument): ReadonlyMap<string, Tool> {
+  const { schemas } = document.components;
+  return new Map(
+    operationsOf(document).flatMap((operation) => {
+      const route = api[operation.operationId];
+      return route === undefined || !isTool(route) || route.tag === 'mcp'
+        ? []
+        : [[operation.operationId, toolOf(operation, route, schemas)]];
+    }),
+  );
+}
+
+function toolOf(operation: Operation, route: Route, components: Readonly<Record<string, unknown>>): Tool {
+  const parameters = operation.parameters.filter(isForAgents);
+  const body = operation.requestBody?.content['application/json'];
+  const schema = body === undefined ? undefined : shallowSchema(body.schema, components, BODY_SCHEMA_MAX);
+  const example = JSON.stringify(body?.example);
+  const properties = {
+    ...Object.fromEntries(parameters.map((each) => [argumentOf(each), parameterSchema(each)])),
+    ...(schema === undefined ? {} : { body: schema }),
+  };
+  const required = [
+    ...parameters.filter((each) => each.required).map(argumentOf),
+    ...(operation.requestBody?.required === true ? ['body'] : []),
+  ];
+  return {
+    route,
+    toolset: toolsetOf(route),
+    hasBody: body !== undefined,
+    parameters: parameters.map((each) => ({ ...each, argument: argumentOf(each) })),
+    listed: {
+      name: operation.operationId,
+      description: [
+        description(operation),
+        `${UNITS} ${limits(route)}`,
+        ...(example !== undefined && example.length <= EXAMPLE_MAX ? [`Example of body: ${example}`] : []),
+      ].join('\n'),
+      inputSchema: { type: 'object', properties, required, additionalProperties: false },
+      annotations: hints(route),
+    },
+  };
+}
+
+/** Callbacks need a receiver, etags a client that keeps them, and other formats than JSON are for programs. */
+const isForAgents = ({ name, description: help }: Parameter): boolean =>
+  name !== 'callback' && name !== 'If-Match' && !(name === 'format' && help === 'Instead of `Accept`.');
+
+/** `X-Change-Note` is `change_note`. */
+const argumentOf = ({ name, in: place }: Parameter): string =>
+  place === 'header' ? name.toLowerCase().replace(/^x-/, '').replaceAll('-', '_') : name;
+
+function parameterSchema({ schema, description: help, example }: Parameter): JsonSchema {
+  return {
+    ...schema,
+    ...(help === undefined ? {} : { description: cutAtWord(help, PARAMETER_MAX) }),
+    ...(help === undefined && example !== undefined ? { examples: [example] } : {}),
+  };
+}
+
+function description({ summary, description: more }: Operation): string {
+  return cutAtWord(more === undefined ? summary : `${summary} ${more}`, DESCRIPTION_MAX);
+}
+
+/** The beginning of a text; all of it is in the contract. */
+function cutAtWord(text: string, charactersMax: number): string {
+  if (text.length <= charactersMax) return text;
+  const cut = text.slice(0, charactersMax);
+  return `${cut.slice(0, cut.lastIndexOf(' '))} …`;
+}
+
+function limits(route: Route): string {
+  const { body, scope } = route;
+  return [
+    `Limits: answer ${LIMITS.MAX_TOOL_ANSWER_BYTES} bytes, then shortened`,
+    ...(body === undefined ? [] : [`body ${body.bytesMax ?? LIMITS.MAX_BODY_BYTES} bytes`]),
+    `scope ${scope}`,
+    ...(startsJobs(route) ? [`starts a job: ${WAIT_TOOL}`] : []),
+  ]
+    .join('; ')
+    .concat('.');
+}
+
+/** Name of the one tool that is not a route. */
+export const WAIT_TOOL = 'waitForJob';
+
+function hints({ method, scope }: Route): ListedTool['annotations'] {
+  const readOnlyHint = scope === 'read' || scope === 'open';
+  return {
+    readOnlyHint,
+    destructiveHint: method === 'DELETE' || method === 'PUT',
+    idempotentHint: readOnlyHint || method === 'PUT' || method === 'DELETE',
+    openWorldHint: false,
+  };
+}

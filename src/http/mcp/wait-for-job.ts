@@ -1,0 +1,75 @@
+import { jobIdSchema, type JobStatus } from '#contract/jobs.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { checkShape } from '#domain/schema/shape.js';
+import { z } from 'zod';
+import type { Answer } from '../reply.js';
+import { CANCELLED } from './running-calls.js';
+import { toolResult, type ToolResult } from './tool-answer.js';
+import type { Arguments } from './tool-request.js';
+import { WAIT_TOOL, type ListedTool } from './tools.js';
+
+/** Between two looks at the progress of a job. */
+const LOOK_SECONDS = 1;
+const WAIT_DEFAULT_SECONDS = 30;
+
+const WaitArguments = z.strictObject({
+  job_id: jobIdSchema,
+  seconds: z
+    .number()
+    .min(0)
+    .max(LIMITS.MAX_TOOL_WAIT_SECONDS)
+    .default(WAIT_DEFAULT_SECONDS)
+    .meta({ description: 'Longest wait in seconds.' }),
+});
+
+/** The tool that waits for a job of any kind. */
+export function waitTool(): ListedTool {
+  const { $schema: _, ...inputSchema } = z.toJSONSchema(WaitArguments, { io: 'input' });
+  return {
+    name: WAIT_TOOL,
+    description: `Waits until a job has ended, or for \`seconds\`, and returns its status with its result. Reports the progress from 0 to 1. A job that still runs is returned as it is: call the tool again. Cancelling the call cancels the job.\nUnits: seconds; progress is a fraction.\nLimits: waits at most ${LIMITS.MAX_TOOL_WAIT_SECONDS} seconds; needs the scope read, and run to cancel.`,
+    inputSchema: { ...inputSchema, type: 'object' },
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  };
+}
+
+export interface Waiting {
+  /** Sends a request to the service. */
+  readonly ask: (method: 'GET' | 'DELETE', path: string) => Promise<Answer>;
+  /** Aborted by the client: with the reason CANCELLED the job is cancelled. */
+  readonly signal: AbortSignal;
+  readonly report: (progress: number, message: string) => Promise<void>;
+}
+
+/** Waits for a job. @throws Refusal VALIDATION_FAILED */
+export async function waitForJob(given: Arguments, { ask, signal, report }: Waiting): Promise<ToolResult> {
+  const shaped = checkShape(WaitArguments, given);
+  if (shaped.value === undefined) throw refuseWithFindings('arguments', shaped.findings);
+  const { job_id: jobId, seconds } = shaped.value;
+  const path = `/jobs/${jobId}`;
+  const until = performance.now() + seconds * 1000;
+  let reported = -1;
+  for (;;) {
+    const left = (until - performance.now()) / 1000;
+    const answer = await ask('GET', `${path}?wait=${Math.max(0, Math.min(LOOK_SECONDS, left)).toFixed(3)}`);
+    const isCancelled = signal.aborted && signal.reason === CANCELLED;
+    if (isCancelled) return toolResult(await ask('DELETE', path), { method: 'GET', url: path });
+    const status = await statusOf(answer);
+    if (status !== undefined && status.progress > reported) {
+      reported = status.progress;
+      await report(status.progress, `${status.status}: ${status.message}`);
+    }
+    const isOver =
+      status === undefined ||
+      status.status === 'succeeded' ||
+      status.status === 'failed' ||
+      status.status === 'cancelled';
+    if (isOver || left <= 0 || signal.aborted) return toolResult(answer, { method: 'GET', url: path });
+  }
+}
+
+/** The status in an answer that is short; a long one has a result, so that its job is over. */
+async function statusOf({ status, body }: Answer): Promise<JobStatus | undefined> {
+  return status === 200 && typeof body === 'string' ? (JSON.parse(body) as JobStatus) : undefined;
+}

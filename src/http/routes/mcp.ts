@@ -1,0 +1,166 @@
+import { randomUUID } from 'node:crypto';
+import { once } from '#base/once.js';
+import { DEFAULT_TOOLSETS, TOOLSETS, type mcpRoutes } from '#contract/mcp.js';
+import type { OpenApiDocument } from '#contract/openapi.js';
+import type { Route } from '#contract/route.js';
+import type { Handlers, Principal, Reply, RouteRequest } from '../handler.js';
+import { loadSdk } from '../mcp/load-sdk.js';
+import { createMcpServer, type McpCatalogue, type McpClient } from '../mcp/mcp-server.js';
+import { resourceTemplates } from '../mcp/resources.js';
+import { createRunningCalls, type RunningCalls } from '../mcp/running-calls.js';
+import { toolsOf } from '../mcp/tools.js';
+import type { Answer } from '../reply.js';
+
+export interface McpSources {
+  readonly api: Readonly<Record<string, Route>>;
+  readonly version: string;
+  readonly isReadOnly: boolean;
+  readonly openApi: () => OpenApiDocument;
+  readonly pages: () => McpCatalogue['pages'];
+  /** Answers a request for a client that is known already. */
+  readonly answerFor: (request: Request, principal: Principal) => Promise<Answer>;
+}
+
+/** Members of a message of the protocol that are read before the SDK parses it. */
+interface Message {
+  readonly id?: unknown;
+  readonly method?: unknown;
+  readonly params?: { readonly requestId?: unknown; readonly _meta?: { readonly progressToken?: unknown } };
+}
+
+type McpRequest = RouteRequest<(typeof mcpRoutes)['callMcp']>;
+
+/**
+ * Answers agents. A server of the protocol lives for one request, so that every front of a service can answer every message;
+ * only the requests that run are remembered, for messages that cancel them.
+ */
+export function mcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
+  const { api, version, isReadOnly } = sources;
+  const catalogue = once((): McpCatalogue => ({
+    version,
+    isReadOnly,
+    tools: toolsOf(api, sources.openApi()),
+    templates: resourceTemplates(api),
+    pages: sources.pages(),
+  }));
+  const running = createRunningCalls();
+  return {
+    async callMcp(request) {
+      const message = request.body() as Message;
+      const session = request.header('mcp-session-id')?.slice(0, SESSION_MAX);
+      const { keyId } = request.principal;
+      if (message.method === 'notifications/cancelled') {
+        const id = message.params?.requestId;
+        if (isId(id)) running.cancel({ keyId, session, id });
+        return { status: 202 };
+      }
+      if (!isId(message.id)) return { status: 202 }; // the server sends no requests, and other notifications change nothing
+      const call = running.begin({ keyId, session, id: message.id });
+      return answered(request, message, { call, catalogue: catalogue(), answerFor: sources.answerFor });
+    },
+  };
+}
+
+/** Characters of a session's name that are looked at; the service gives 36. */
+const SESSION_MAX = 64;
+
+const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
+
+interface Answering {
+  readonly call: ReturnType<RunningCalls['begin']>;
+  readonly catalogue: McpCatalogue;
+  readonly answerFor: McpSources['answerFor'];
+}
+
+async function answered(
+  request: McpRequest,
+  message: Message,
+  { call, catalogue, answerFor }: Answering,
+): Promise<Reply> {
+  const sdk = await loadSdk();
+  const signal = AbortSignal.any([call.signal, request.signal]);
+  const server = createMcpServer(sdk, catalogue, clientOf(request, signal, answerFor));
+  const wantsProgress = message.params?._meta?.progressToken !== undefined;
+  const transport = new sdk.WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !wantsProgress });
+  const end = (): void => {
+    call.end();
+    void server.close();
+  };
+  try {
+    await server.connect(transport);
+    const version = request.header('mcp-protocol-version');
+    const asked = new Request('http://localhost/mcp', {
+      method: 'POST',
+      headers: {
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
+        ...(version === undefined ? {} : { 'mcp-protocol-version': version }),
+      },
+    });
+    // A client that cancels a request expects no answer to it.
+    const cancelled = aborted(call.signal);
+    const response = await Promise.race([transport.handleRequest(asked, { parsedBody: message }), cancelled]);
+    if (response === undefined) {
+      end();
+      return { status: 202 };
+    }
+    if (wantsProgress) void aborted(signal).then(() => server.close());
+    return await replyOf(response, message, end);
+  } catch (failure) {
+    end();
+    throw failure;
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<undefined> =>
+  new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }));
+
+function clientOf(
+  { query, principal, header }: McpRequest,
+  signal: AbortSignal,
+  answerFor: McpSources['answerFor'],
+): McpClient {
+  const names: readonly string[] = query.tools ?? DEFAULT_TOOLSETS;
+  const inherited = ['x-request-id', 'traceparent'].flatMap((name) => {
+    const value = header(name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return {
+    principal,
+    toolsets: new Set<string>(names.includes('all') ? Object.keys(TOOLSETS) : names),
+    headers: Object.fromEntries(inherited),
+    signal,
+    ask: (asked) => answerFor(asked, principal),
+  };
+}
+
+/** The answer of the transport as that of a route. A session is only a name for what may be cancelled. */
+async function replyOf(response: Response, { method }: Message, end: () => void): Promise<Reply> {
+  const { status, body } = response;
+  const type = response.headers.get('content-type') ?? 'application/json';
+  const headers = method === 'initialize' ? { 'Mcp-Session-Id': randomUUID() } : {};
+  if (body === null || !type.startsWith('text/event-stream')) {
+    const text = await response.text();
+    end();
+    return { status, headers, text };
+  }
+  const noBuffering = { 'X-Accel-Buffering': 'no', ...headers };
+  return { status, headers: noBuffering, type, stream: untilEnd(body, end) };
+}
+
+/** A stream that reports its end, also where its reader leaves. */
+function untilEnd(stream: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
+  const reader = stream.getReader();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (!done) return controller.enqueue(value);
+      end();
+      controller.close();
+    },
+    async cancel(reason) {
+      end();
+      await reader.cancel(reason);
+    },
+  });
+}

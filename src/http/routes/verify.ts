@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { routes } from '#contract/route.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Handlers } from '../handler.js';
+import { codedReply, type ConsoleFile } from './console.js';
+
+/** Files of the page `/verify`; undefined where there is no such file, or the engine has not been built. */
+export type VerifyFiles = (name: string) => ConsoleFile | undefined;
+
+const page = {
+  method: 'GET',
+  scope: 'open',
+  tag: 'console',
+  openQuery: true,
+  success: { status: 200, description: 'The file.' },
+  errors: [],
+} as const;
+
+/** The page that recomputes published closes: it holds no data and needs no key. */
+export const verifyRoutes = routes({
+  getVerifyPage: { ...page, path: '/verify', summary: 'The page that verifies a published index in the browser.' },
+  getVerifyFile: {
+    ...page,
+    path: '/verify/{file}',
+    summary: 'A script or style of that page.',
+    params: z.strictObject({ file: z.string() }),
+  },
+});
+
+const NOTHING_ELSE = ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"];
+
+/** The page asks this service for a bundle, and nobody else for anything. */
+export const VERIFY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "worker-src 'self'",
+  "connect-src 'self'",
+  ...NOTHING_ELSE,
+].join('; ');
+
+/** The worker, which has the data, connects to nothing. */
+export const WORKER_POLICY = [
+  "default-src 'none'",
+  "script-src 'self' 'wasm-unsafe-eval'",
+  "connect-src 'none'",
+  ...NOTHING_ELSE,
+].join('; ');
+
+const PAGE = 'index.html';
+const WORKER = 'worker.js';
+
+export function verifyHandlers(files: VerifyFiles): Handlers<typeof verifyRoutes> {
+  function fileReply(name: string, request: Parameters<typeof codedReply>[1]) {
+    const file = files(name);
+    if (file === undefined)
+      throw new Refusal(
+        'ROUTE_NOT_FOUND',
+        `The page /verify has no file ${name}, or has not been built: \`npm run build\`.`,
+      );
+    const reply = codedReply(file, request);
+    const policy = name === WORKER ? WORKER_POLICY : VERIFY_POLICY;
+    return {
+      ...reply,
+      headers: { ...reply.headers, 'Content-Security-Policy': policy, 'Cross-Origin-Embedder-Policy': 'require-corp' },
+    };
+  }
+  return {
+    getVerifyPage: (request) => fileReply(PAGE, request),
+    getVerifyFile: (request) => fileReply(request.params.file, request),
+  };
+}

@@ -1,0 +1,27 @@
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { DocumentReader } from '#store/port.js';
+import { filledPlugins, withoutCode } from './filled-plugins.js';
+import { unknownWatchlists, withoutWatchlist, withWatchlist } from './watchlist-universes.js';
+
+type Reader = Pick<DocumentReader, 'get'>;
+
+/**
+ * A definition as it is computed: with the names of its watchlists and the code of its plug-ins, so that a run is stale
+ * when one of them has changed, as when its definition has.
+ * @throws Refusal VALIDATION_FAILED when one of them is gone or cannot be read
+ */
+export async function withStoredParts(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
+  const { document: filled, findings } = await filledPlugins(reader, document);
+  if (findings.length > 0) throw refuseWithFindings('index document', findings);
+  return withWatchlist(reader, filled);
+}
+
+/** A definition without the names and the code that were filled in. */
+export const withoutStoredParts = (document: IndexDocument): IndexDocument => withoutCode(withoutWatchlist(document));
+
+/** Errors about the watchlists and plug-ins of a definition. */
+export async function storedPartsFindings(reader: Reader, document: IndexDocument): Promise<readonly Finding[]> {
+  return [...(await unknownWatchlists(reader, document)), ...(await filledPlugins(reader, document)).findings];
+}

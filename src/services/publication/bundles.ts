@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import { BUNDLE_BYTES_MAX, MANIFEST_FILE, type BundleManifest } from '#domain/documents/bundle-document.js';
+import type { PublicationEntry } from '#domain/documents/publication-document.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { signHash } from '#store/publication/signing.js';
+import { hashOf } from '#store/publication/statement-hash.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { runIdOf } from '#store/run-id.js';
+import type { DataVersions } from '../datasets/data-versions.js';
+import { runListOf } from '../stored/kept-runs.js';
+import { requireRun } from '../stored/run-documents.js';
+import type { SigningKeys } from '../stored/signing-keys.js';
+import { findIndex } from '../stored/stored-indices.js';
+import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { storedPlan } from '../stored/stored-plans.js';
+import type { Asked, Publications } from './publications.js';
+
+/** An archive as its parts. */
+export interface Bundle {
+  readonly parts: Iterable<Uint8Array>;
+  readonly length: number;
+}
+
+/** Archives that recompute the published closes of an index elsewhere. */
+export interface Bundles {
+  /**
+   * @throws Refusal NOTHING_PUBLISHED, INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, STORE_MISMATCH,
+   * VERSION_NOT_FOUND, NO_DATA_KNOWN, NOT_REPRODUCED
+   */
+  of(indexId: string, asked: Asked): Promise<Bundle>;
+}
+
+export interface BundlesDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'read'>;
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly dataVersions: Pick<DataVersions, 'at'>;
+  readonly publications: Pick<Publications, 'entries' | 'keys'>;
+  readonly signingKeys: Pick<SigningKeys, 'current'>;
+  readonly timestamp: () => string;
+  /** Writes members as an archive. */
+  readonly archive: (members: readonly { readonly name: string; readonly bytes: Uint8Array }[]) => Bundle;
+}
+
+export function createBundles(dependencies: BundlesDependencies): Bundles {
+  const { documents, artifacts, jobs, dataVersions, publications, signingKeys, timestamp, archive } = dependencies;
+
+  /** The newest run whose closes were published. */
+  async function publishedRun(indexId: string): Promise<RunDocument> {
+    const [id] = (await runListOf(documents, indexId)).published;
+    if (id !== undefined) return requireRun(documents, { subject: indexId, id });
+    throw new Refusal('RUN_NOT_FOUND', `The published runs of ${indexId} were purged.`, { index_id: indexId });
+  }
+
+  /** The content that a run was made on. */
+  async function marketOf(run: RunDocument): Promise<ServedMarket> {
+    const now = await dataVersions.at(undefined);
+    if (now.served.identity.datasetId !== run.store_id)
+      throw new Refusal(
+        'STORE_MISMATCH',
+        `The run was made on the data store ${run.store_id}; ${now.served.identity.datasetId} is served.`,
+        {
+          run_store_id: run.store_id,
+          store_id: now.served.identity.datasetId,
+        },
+      );
+    const isNow = now.served.identity.contentHash === run.store_content_hash;
+    const { served } = isNow || run.store_version == null ? now : await dataVersions.at(run.store_version);
+    if (served.identity.contentHash === run.store_content_hash) return served;
+    throw unavailable(run.index_id, 'the data of the published run is not kept');
+  }
+
+  async function entriesOf(indexId: string): Promise<PublicationEntry[]> {
+    const entries: PublicationEntry[] = [];
+    for await (const batch of await publications.entries(indexId, {})) entries.push(...batch);
+    return entries;
+  }
+
+  /** The definitions go out: each must be one that the client may read. */
+  async function assertReadable(indexId: string, reached: readonly string[]): Promise<void> {
+    for (const id of reached)
+      if (id !== indexId && (await findIndex(documents, id)) === undefined)
+        throw new Refusal(
+          'INDEX_NOT_FOUND',
+          `The bundle of ${indexId} contains the definition of ${id}, which is not available.`,
+          {
+            index_id: id,
+          },
+        );
+  }
+
+  return {
+    async of(indexId, { by, signal }) {
+      const [entries, { keys }] = [await entriesOf(indexId), await publications.keys(indexId)];
+      const run = await publishedRun(indexId);
+      const plan = planWithDefaults(await storedPlan(artifacts, run));
+      if (plan.models !== undefined) throw unavailable(indexId, 'its definition uses a stored risk model');
+      if (plan.request.as_known !== undefined)
+        throw unavailable(indexId, 'its decisions use earlier versions of the data');
+      await assertReadable(indexId, Object.keys(plan.documents));
+      const served = await marketOf(run);
+      assertSize(indexId, served.market);
+      const input = { market: served.handle, plan, entries };
+      const { files, hashes, securities, dates } = await jobs.query('publication-bundle', input, signal);
+      const log = new TextEncoder().encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+      const published = new TextEncoder().encode(`${JSON.stringify({ keys })}\n`);
+      const key = await signingKeys.current(by as Authorship);
+      const stated: Omit<BundleManifest, 'hash' | 'signature'> = {
+        format: 'divisor-bundle-1',
+        index_id: indexId,
+        run_id: runIdOf(run),
+        engine: run.engine_version,
+        entries: entries.length,
+        head: entries.at(-1)!.hash, // A published log has one.
+        files: { ...hashes, 'log.ndjson': sha256(log), 'keys.json': sha256(published) } as BundleManifest['files'], // The task wrote the others.
+        securities,
+        dates,
+        at: timestamp(),
+        key_id: key.key_id,
+      };
+      const hash = hashOf(stated);
+      const manifest: BundleManifest = { ...stated, hash, signature: signHash(key, hash) };
+      return archive([
+        { name: MANIFEST_FILE, bytes: new TextEncoder().encode(`${JSON.stringify(manifest)}\n`) },
+        ...Object.entries(files).map(([name, { bytes }]) => ({ name, bytes })),
+        { name: 'log.ndjson', bytes: log },
+        { name: 'keys.json', bytes: published },
+      ]);
+    },
+  };
+}
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+function unavailable(indexId: string, reason: string): Refusal {
+  return new Refusal('NOT_REPRODUCED', `${indexId} cannot be recomputed from a bundle: ${reason}.`, { reason });
+}
+
+/** @throws Refusal NOT_REPRODUCED for a market that is too large for a page */
+function assertSize(
+  indexId: string,
+  { dates, identifiers, fields }: Pick<MarketData, 'dates' | 'identifiers' | 'fields'>,
+): void {
+  const bytes = 8 * dates.length * identifiers.length * fields.size;
+  if (bytes > BUNDLE_BYTES_MAX)
+    throw unavailable(
+      indexId,
+      `its data store has ${bytes} bytes of panels; a bundle may come from at most ${BUNDLE_BYTES_MAX}`,
+    );
+}

@@ -1,0 +1,23 @@
+import type { ResolvedRequest } from '#domain/documents/backtest-plan.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { IndexQuestion } from '#jobs/tasks/indices.js';
+import type { ArtifactStore } from '#store/port.js';
+import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { storedPlan } from './stored-plans.js';
+import { runModelFiles } from './used-models.js';
+
+/** The definition that a run was made from, with every document and risk model that it reaches. */
+export interface RunDefinition {
+  readonly definition: Omit<IndexQuestion, 'market'>;
+  readonly request: ResolvedRequest;
+}
+
+/** @throws Refusal RUN_NOT_FOUND for a run stored without it, DOCUMENT_UNREADABLE */
+export async function runDefinition(
+  artifacts: Pick<ArtifactStore, 'read' | 'file'>,
+  run: RunDocument,
+): Promise<RunDefinition> {
+  const { indexId, documents, models, request } = planWithDefaults(await storedPlan(artifacts, run));
+  const files = await runModelFiles(artifacts, models, run.artifacts.models);
+  return { definition: { indexId, documents, ...files }, request };
+}

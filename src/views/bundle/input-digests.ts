@@ -1,0 +1,77 @@
+import { createHash, type Hash } from 'node:crypto';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+
+/** SHA-256 of all inputs of each security, and of each date: together they find a changed one. */
+export interface InputDigests {
+  readonly securities: Readonly<Record<string, string>>;
+  readonly dates: Readonly<Record<string, string>>;
+}
+
+/** Inputs without a date. */
+export const ALWAYS = 'always';
+
+/** @cost two passes of SHA-256 over the panels */
+export function inputDigests(market: MarketData): InputDigests {
+  const { identifiers, dates } = market;
+  const names = new Map<string, Hash>(identifiers.map((identifier) => [identifier, createHash('sha256')]));
+  const days = new Map<string, Hash>(Array.from(dates, (day) => [formatDay(day), createHash('sha256')]));
+  hashPanels(market, names, days);
+  const state = (table: string, identifier: string, day: Day | null, row: object): void => {
+    const statement = `${canonicalJson([table, identifier, row])}\n`;
+    of(names, identifier).update(statement);
+    of(days, day === null ? ALWAYS : formatDay(day)).update(statement);
+  };
+  for (const [identifier, rows] of market.reference.rows)
+    for (const { validFrom, values } of rows)
+      state('reference', identifier, validFrom, { columns: market.reference.columns, values, validFrom });
+  for (const action of market.actions) state('corporate_actions', action.identifier, action.exDay, action);
+  for (const spell of market.universes) state('universes', spell.identifier, spell.start, spell);
+  for (const { identifier, currency, name, days: on, closes } of market.series?.values() ?? []) {
+    state('series', identifier, null, { currency, name });
+    on.forEach((day, i) => state('series', identifier, day, [day, closes[i]!]));
+  }
+  return { securities: hexOf(names), dates: hexOf(days) };
+}
+
+function hashPanels(
+  { identifiers, dates, fields }: MarketData,
+  names: Map<string, Hash>,
+  days: Map<string, Hash>,
+): void {
+  const width = identifiers.length;
+  const series = new Float64Array(dates.length);
+  for (const [field, panel] of fields) {
+    identifiers.forEach((identifier, column) => {
+      for (let t = 0; t < dates.length; t++) series[t] = panel[t * width + column]!;
+      names.get(identifier)!.update(field).update(series);
+    });
+    dates.forEach((day, t) => {
+      days
+        .get(formatDay(day))!
+        .update(field)
+        .update(panel.slice(t * width, (t + 1) * width));
+    });
+  }
+}
+
+function of(hashes: Map<string, Hash>, key: string): Hash {
+  let hash = hashes.get(key);
+  if (hash === undefined) hashes.set(key, (hash = createHash('sha256')));
+  return hash;
+}
+
+const hexOf = (hashes: ReadonlyMap<string, Hash>): Record<string, string> =>
+  Object.fromEntries(
+    [...hashes].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, hash]) => [key, hash.digest('hex')]),
+  );
+
+/** Keys whose digests differ, ascending; one that either lacks does. */
+export function differingKeys(
+  stated: Readonly<Record<string, string>>,
+  found: Readonly<Record<string, string>>,
+): readonly string[] {
+  const keys = new Set([...Object.keys(stated), ...Object.keys(found)]);
+  return [...keys].filter((key) => stated[key] !== found[key]).toSorted();
+}

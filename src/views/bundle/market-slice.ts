@@ -1,0 +1,154 @@
+import {
+  DateDay,
+  Dictionary,
+  Field,
+  Float64,
+  Int32,
+  makeData,
+  RecordBatch,
+  Schema,
+  Struct,
+  Table,
+  tableFromIPC,
+  tableToIPC,
+  Utf8,
+  vectorFromArray,
+  type Data,
+} from 'apache-arrow';
+import type { MarketData, ReferenceRow } from '#domain/market/market-data.js';
+import type { PriceSeries } from '#domain/market/series.js';
+
+/** A market as two files: prices as Arrow, a row a security and date, and everything else as JSON. */
+export interface MarketFiles {
+  readonly 'market.arrow': Uint8Array;
+  readonly 'tables.json': Uint8Array;
+}
+
+/** The tables of a market as JSON. */
+interface SliceTables extends Pick<MarketData, 'identifiers' | 'adjustment' | 'actions' | 'universes' | 'contentHash'> {
+  readonly currency: string | null;
+  /** Days since 1970-01-01. */
+  readonly dates: readonly number[];
+  readonly reference: {
+    readonly columns: readonly string[];
+    readonly rows: readonly (readonly [string, readonly ReferenceRow[]])[];
+  };
+  readonly series: readonly (Omit<PriceSeries, 'days' | 'closes'> & {
+    readonly days: number[];
+    readonly closes: number[];
+  })[];
+}
+
+/** @cost one pass over the panels */
+export function encodeSlice(market: MarketData): MarketFiles {
+  const { identifiers, dates, adjustment, currency = null, actions, universes, contentHash } = market;
+  const tables: SliceTables = {
+    identifiers,
+    adjustment,
+    currency,
+    contentHash,
+    dates: [...dates],
+    reference: { columns: market.reference.columns, rows: [...market.reference.rows] },
+    actions,
+    universes,
+    series: [...(market.series?.values() ?? [])].map((one) => ({
+      ...one,
+      days: [...one.days],
+      closes: [...one.closes],
+    })),
+  };
+  return { 'market.arrow': pricesOf(market), 'tables.json': new TextEncoder().encode(JSON.stringify(tables)) };
+}
+
+function pricesOf({ identifiers, dates, fields }: MarketData): Uint8Array {
+  const names = [...fields.keys()];
+  const panels = [...fields.values()];
+  const width = identifiers.length;
+  const cells: number[] = [];
+  for (let cell = 0; cell < dates.length * width; cell++)
+    if (panels.some((panel) => panel[cell] === panel[cell])) cells.push(cell);
+  const length = cells.length;
+  const key = new Dictionary(new Utf8(), new Int32());
+  const schema = new Schema([
+    new Field('date', new DateDay(), false),
+    new Field('identifier', key, false),
+    ...names.map((name) => new Field(name, new Float64(), true)),
+  ]);
+  const children: Data[] = [
+    makeData({
+      type: new DateDay(),
+      length,
+      nullCount: 0,
+      data: Int32Array.from(cells, (cell) => dates[Math.floor(cell / width)]!),
+    }),
+    makeData({
+      type: key,
+      length,
+      nullCount: 0,
+      data: Int32Array.from(cells, (cell) => cell % width),
+      dictionary: vectorFromArray([...identifiers], new Utf8()),
+    }),
+    ...panels.map((panel) => doubles(Float64Array.from(cells, (cell) => panel[cell]!))),
+  ];
+  const batch = new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length, nullCount: 0, children }));
+  return tableToIPC(new Table(schema, [batch]), 'stream');
+}
+
+function doubles(data: Float64Array): Data<Float64> {
+  const nullBitmap = new Uint8Array(8 * Math.ceil(data.length / 64));
+  let nullCount = 0;
+  for (let i = 0; i < data.length; i++)
+    if (data[i] === data[i]) nullBitmap[i >> 3]! |= 1 << (i & 7);
+    else nullCount += 1;
+  return makeData({ type: new Float64(), length: data.length, nullCount, nullBitmap, data });
+}
+
+/** @throws Error where the files are no slice of a market */
+export function decodeSlice(files: MarketFiles): MarketData {
+  const tables = JSON.parse(new TextDecoder().decode(files['tables.json'])) as SliceTables; // Its hash is checked before.
+  const { identifiers, reference, series, dates: days, ...rest } = tables;
+  const dates = Int32Array.from(days);
+  return {
+    ...rest,
+    datasetId: 'bundle',
+    identifiers,
+    dates,
+    fields: panelsOf(tableFromIPC(files['market.arrow']), identifiers, dates),
+    reference: { columns: reference.columns, rows: new Map(reference.rows) },
+    ...(series.length === 0 ? {} : { series: new Map(series.map((one) => [one.identifier, openedSeries(one)])) }),
+  };
+}
+
+const openedSeries = (one: SliceTables['series'][number]): PriceSeries => ({
+  ...one,
+  days: Int32Array.from(one.days),
+  closes: Float64Array.from(one.closes),
+});
+
+function panelsOf(table: Table, identifiers: readonly string[], dates: Int32Array): Map<string, Float64Array> {
+  const width = identifiers.length;
+  const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
+  const rowOf = new Map(Array.from(dates, (day, row) => [day, row]));
+  const [dateField, nameField, ...others] = table.schema.fields.map(({ name }) => name);
+  const fields = new Map(others.map((name) => [name, new Float64Array(dates.length * width).fill(Number.NaN)]));
+  if (dateField !== 'date' || nameField !== 'identifier')
+    throw new Error('market.arrow has other columns than a slice');
+  for (const { data } of table.batches) {
+    const [days, keys, ...values] = data.children as Data[];
+    const names = keys!.dictionary!.toArray() as unknown as readonly string[];
+    const columns = Int32Array.from(names, (name) => columnOf.get(name) ?? -1);
+    const at = Int32Array.from({ length: data.length }, (_, i) => {
+      const [row, column] = [rowOf.get((days!.values as Int32Array)[i]!), columns[(keys!.values as Int32Array)[i]!]];
+      if (row === undefined || column === undefined || column < 0)
+        throw new Error(`row ${i + 1} of market.arrow names no date or security of tables.json`);
+      return row * width + column;
+    });
+    others.forEach((name, f) => {
+      const panel = fields.get(name)!;
+      const column = values[f]!;
+      const numbers = column.values as Float64Array;
+      for (let i = 0; i < at.length; i++) if (column.nullCount === 0 || column.getValid(i)) panel[at[i]!] = numbers[i]!;
+    });
+  }
+  return fields;
+}

@@ -1,0 +1,66 @@
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { runBacktest } from '#domain/backtest/run-backtest.js';
+import type { Run } from '#domain/backtest/run.js';
+import type { Composer, DeciderFactory } from '#domain/books/compositions.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import type { PublicationEntry } from '#domain/documents/publication-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { closesView, type ClosesView } from '../closes-view.js';
+
+export interface Recomputation {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+  readonly plan: BacktestPlan;
+  /** The engine on own kernels: the same bits everywhere. */
+  readonly engine: Engine;
+  /** Receives every composer of the run. */
+  readonly onComposer?: (composer: Composer) => void;
+}
+
+/** The closes of a plan, and the run that they are of. @throws Refusal as a backtest does */
+export function recomputedCloses({ market, calendars, plan, engine, onComposer }: Recomputation): {
+  readonly closes: ClosesView;
+  readonly run: Run;
+} {
+  return engine.scope(() => {
+    const deciders = indexDeciders(engine);
+    const createDecider: DeciderFactory = (document, composer) => {
+      onComposer?.(composer);
+      return deciders(document, composer);
+    };
+    const run = runBacktest({ market, calendars, plan, createDecider, engine, report: () => {} });
+    const bytes = runToColumns(run, { contentHash: market.contentHash });
+    return { run, closes: closesView(openColumns((start, end) => bytes.subarray(start, end))) };
+  });
+}
+
+const COMPARED = ['price', 'total', 'net', 'divisor', 'composition_hash'] as const;
+
+/** A published close that is not the recomputed one. */
+export interface DifferingClose {
+  readonly date: string;
+  readonly member: (typeof COMPARED)[number] | 'date';
+  readonly published: string | number | null;
+  /** Null where the run has no such session. */
+  readonly recomputed: string | number | null;
+}
+
+/** Published closes that differ from those of a run in any bit, by date. @param entries of a log, in its order */
+export function differingCloses(entries: Iterable<PublicationEntry>, closes: ClosesView): readonly DifferingClose[] {
+  const at = new Map(closes.dates.map((date, i) => [date, i]));
+  const standing = new Map<string, PublicationEntry>();
+  for (const entry of entries) standing.set(entry.date, entry);
+  return [...standing.values()]
+    .toSorted((a, b) => (a.date < b.date ? -1 : 1))
+    .flatMap((entry): DifferingClose[] => {
+      const i = at.get(entry.date);
+      if (i === undefined) return [{ date: entry.date, member: 'date', published: entry.date, recomputed: null }];
+      const member = COMPARED.find((name) => !Object.is(entry[name], closes[name][i]));
+      if (member === undefined) return [];
+      return [{ date: entry.date, member, published: entry[member], recomputed: closes[member][i]! }];
+    });
+}

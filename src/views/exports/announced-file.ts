@@ -1,0 +1,74 @@
+import { announcedIndex, announcementOf, type NotAnnounced } from '#domain/books/announced-composition.js';
+import type { Composer } from '#domain/books/compositions.js';
+import { indexBook } from '#domain/books/index-run.js';
+import { indexSharesIn } from '#domain/books/index-shares.js';
+import { datedRounding, roundingOn } from '#domain/documents/dated-rounding.js';
+import { isOverlayDocument, sourcesOf } from '#domain/documents/index-document.js';
+import { exchangeRates } from '#domain/market/exchange-rates.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+import { wholeShares, type IndexFile } from './index-file.js';
+
+/** The announced composition of an index at a close, in index shares scaled to the market value of the index. */
+export interface AnnouncedFile extends IndexFile {
+  readonly effective: Day;
+}
+
+/**
+ * The pro forma file of an index on a session.
+ * @param composer knows nothing after the session
+ * @throws Refusal NO_DATA_AT_DATE where nothing is announced
+ * @cost of deciding and simulating the index up to the session
+ */
+export function announcedFile(composer: Composer, { indexId, day }: IndexOnDay): AnnouncedFile {
+  const document = composer.document(indexId);
+  if (isOverlayDocument(document)) throw ofOverlay(indexId, sourcesOf(document));
+  const sm = composer.market(indexId);
+  const session = sm.sessionAt(day);
+  const announced = announcedIndex(composer, { indexId, session });
+  if (announced.effective === null) throw notAnnounced(indexId, day, announced);
+  const { effective, compositions } = announced;
+  const composition = compositions.list.at(-1)!;
+  const book = indexBook({ compositions, to: session });
+  const { shares } = indexSharesIn(book, document.currency)(composition);
+  const { shares: decimals } = roundingOn(datedRounding(document, sm.calendar), day + 1);
+  const rates = exchangeRates(sm, document.currency);
+  const { columns } = composition;
+  const order = [...columns.keys()].toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  const of = (value: (position: number) => number): Float64Array => Float64Array.from(order, value);
+  function nameOf(position: number): string {
+    return sm.identifiers[columns[position]!]!;
+  }
+  return {
+    day,
+    effective,
+    divisor: book.divisor[session - book.from]!,
+    names: order.map(nameOf),
+    shares: of((k) => wholeShares(shares![k]!, decimals)), // An index that is no overlay has index shares.
+    price: of((k) => sm.carriedClose(session, columns[k]!)),
+    fx: of((k) => (rates.isNative(columns[k]!) ? 1 : rates.rateAt(session, columns[k]!))),
+  };
+}
+
+interface IndexOnDay {
+  readonly indexId: string;
+  /** A session of the index. */
+  readonly day: Day;
+}
+
+function notAnnounced(indexId: string, day: Day, { next }: NotAnnounced): Refusal {
+  const coming =
+    next === undefined
+      ? 'its calendar has no later rebalance'
+      : `the next one, effective on ${formatDay(next.date)}, is announced on ${formatDay(announcementOf(next))}`;
+  return new Refusal('NO_DATA_AT_DATE', `No rebalance of ${indexId} is announced on ${formatDay(day)}: ${coming}.`, {
+    as_of: formatDay(day),
+    announced: next === undefined ? null : formatDay(announcementOf(next)),
+    effective: next === undefined ? null : formatDay(next.date),
+  });
+}
+
+function ofOverlay(indexId: string, sources: readonly string[]): Refusal {
+  const message = `${indexId} is an overlay and announces no composition; ask for the file of ${sources.join(' or ')}.`;
+  return new Refusal('NO_DATA_AT_DATE', message, { sources });
+}

@@ -1,0 +1,167 @@
+import type { ParquetColumn } from '#base/parquet/columns.js';
+import { encodeChunk, encodeFooter, groupEntry, MAGIC, type ColumnShape } from '#base/parquet/file.js';
+import { encodeStruct } from '#base/parquet/thrift-compact.js';
+import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
+import type { WrittenGroups } from '#domain/exports/formats.js';
+import { NONE, type NamedColumn, type TextValues, type Values } from './batch.js';
+import type { PartInput, PartWriter } from './part.js';
+
+const NOTHING: WrittenGroups = { fileBytes: 0, count: 0, bytes: new Uint8Array(0) };
+
+/** Bytes of a value as it is written, about: dates and texts are positions in a list. */
+const WIDTHS: Readonly<Record<ColumnType, number>> = { date: 1, text: 2, count: 4, number: 8 };
+
+const KINDS = { date: 'coded-day', text: 'coded-text', count: 'integer', number: 'double' } as const satisfies Record<
+  ColumnType,
+  ParquetColumn['kind']
+>;
+
+interface KeptBatch {
+  readonly columns: readonly NamedColumn[];
+  readonly count: number;
+}
+
+/**
+ * A Parquet file: dates, UTF-8, doubles and 32-bit integers, all of them optional; unit and meaning of each column in
+ * the metadata of the file. A part is a row group, whose place the position of the next part carries on to the footer.
+ */
+export function createParquetWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
+  const before = from.groups ?? NOTHING;
+  const kept: KeptBatch[] = [];
+  const rowBytes = Object.values(columns).reduce((sum, { type }) => sum + WIDTHS[type], 0);
+  let rows = 0;
+  let { fileBytes } = before;
+  const add = (piece: Uint8Array): void => {
+    sink.append(piece);
+    fileBytes += piece.length;
+  };
+  function addGroup(): WrittenGroups {
+    if (rows === 0) return { ...before, fileBytes };
+    const chunks = joined(kept, rows).map((column) => {
+      const chunk = encodeChunk(column, rows, fileBytes);
+      for (const piece of chunk.pieces) add(piece);
+      return { ...chunk, pieces: [] };
+    });
+    const entry = encodeStruct(groupEntry(chunks, rows));
+    const bytes = new Uint8Array(before.bytes.length + entry.length);
+    bytes.set(before.bytes);
+    bytes.set(entry, before.bytes.length);
+    return { fileBytes, count: before.count + 1, bytes };
+  }
+  return {
+    rows(named, count) {
+      rows += count;
+      kept.push({ columns: named.map((column) => ({ ...column, values: copyOf(column.values) })), count });
+    },
+    length: () => rows * rowBytes,
+    end(isLast) {
+      if (fileBytes === 0) add(MAGIC);
+      const groups = addGroup();
+      if (isLast)
+        add(
+          encodeFooter({
+            columns: Object.entries(columns).map(shapeOf),
+            rows: from.rows + rows,
+            groups,
+            metadata: metadataOf({ runId, table }, columns),
+          }),
+        );
+      return { ...groups, fileBytes };
+    },
+  };
+}
+
+const shapeOf = ([name, { type }]: readonly [string, ExportColumn]): ColumnShape => ({
+  name,
+  kind: KINDS[type],
+  isOptional: true,
+});
+
+function metadataOf(
+  { runId, table }: Pick<PartInput, 'runId' | 'table'>,
+  columns: Readonly<Record<string, ExportColumn>>,
+): (readonly [string, string])[] {
+  const ofColumns = Object.entries(columns).flatMap(([name, { unit, meaning }]) => [
+    ...(unit === null ? [] : [[`${name}.unit`, unit] as const]),
+    [`${name}.meaning`, meaning] as const,
+  ]);
+  return [['index_id', runId], ['table', table], ...ofColumns];
+}
+
+/** Values that outlive their batch. */
+function copyOf(values: Values): Values {
+  return 'codes' in values ? { codes: values.codes.slice(), texts: values.texts } : values.slice();
+}
+
+/** The columns of all batches together. */
+function joined(batches: readonly KeptBatch[], rows: number): ParquetColumn[] {
+  return batches[0]!.columns.map(({ name, type }, c): ParquetColumn => {
+    const values = batches.map(({ columns, count }) => [columns[c]!.values, count] as const);
+    // The values of a column are those of its type.
+    switch (type) {
+      case 'number':
+        return { name, kind: 'double', values: put(new Float64Array(rows), values as Counted<Float64Array>[]) };
+      case 'count':
+        return {
+          name,
+          kind: 'integer',
+          values: put(new Int32Array(rows), values as Counted<Int32Array>[]),
+          none: NONE,
+        };
+      case 'date':
+        return codedDays(name, put(new Int32Array(rows), values as Counted<Int32Array>[]));
+      case 'text':
+        return codedTexts(name, rows, values as Counted<TextValues>[]);
+    }
+  });
+}
+
+type Counted<V> = readonly [values: V, count: number];
+
+function put<A extends Float64Array | Int32Array>(into: A, parts: readonly Counted<A>[]): A {
+  let at = 0;
+  for (const [values, count] of parts) {
+    into.set(values.subarray(0, count), at);
+    at += count;
+  }
+  return into;
+}
+
+/** Days as positions in a list of them: rows are ordered by date, so that a day not seen just before is looked up. */
+function codedDays(name: string, values: Int32Array): ParquetColumn {
+  const positions = new Map<number, number>();
+  const codes = new Int32Array(values.length);
+  let last = NONE;
+  let code = -1;
+  for (let row = 0; row < values.length; row++) {
+    const day = values[row]!;
+    if (day !== last) {
+      last = day;
+      code = day === NONE ? -1 : (positions.get(day) ?? positions.size);
+      if (code === positions.size) positions.set(day, code);
+    }
+    codes[row] = code;
+  }
+  return { name, kind: 'coded-day', codes, days: Int32Array.from(positions.keys()), isOptional: true };
+}
+
+/** Texts that the rows have, as positions in a list of them. */
+function codedTexts(name: string, rows: number, parts: readonly Counted<TextValues>[]): ParquetColumn {
+  const texts: string[] = [];
+  const codes = new Int32Array(rows);
+  let known: readonly string[] | undefined;
+  let codeOf = new Int32Array(0);
+  let at = 0;
+  for (const [{ codes: own, texts: list }, count] of parts) {
+    if (list !== known) {
+      known = list;
+      codeOf = new Int32Array(list.length).fill(-1);
+    }
+    for (let row = 0; row < count; row++) {
+      const one = own[row]!;
+      if (one >= 0 && codeOf[one] === -1) codeOf[one] = texts.push(list[one]!) - 1;
+      codes[at++] = one < 0 ? -1 : codeOf[one]!;
+    }
+  }
+  return { name, kind: 'coded-text', codes, texts, isOptional: true };
+}

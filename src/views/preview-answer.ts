@@ -1,0 +1,77 @@
+import type { Composer } from '#domain/books/compositions.js';
+import { previewFirstOverlay, previewOverlay } from '#domain/books/preview-overlay.js';
+import { ruleOn } from '#domain/books/rule-on.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { asOfFindings } from '#domain/checks/as-of-findings.js';
+import { assumptionFindings } from '#domain/checks/assumptions.js';
+import { lookAheadFindings } from '#domain/checks/look-ahead.js';
+import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { previewDerived, previewFirst } from '#domain/optimisation/preview.js';
+import { orderFindings } from '#domain/refusals/findings.js';
+import { previewRules } from '#domain/rules/preview.js';
+import { dayFrom, type Day } from '#domain/time/days.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { toDerivedPreview } from './optimisation.js';
+import { toOverlayPreview, toPreviewResponse } from './preview.js';
+
+export interface PreviewQuestion {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+  /** The index with every document it reaches. */
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly indexId: string;
+  /** Null: the base date, of a derived index its first rebalance. */
+  readonly asOf: string | null;
+  readonly engine: Engine;
+  composerUntil(until: Day): Composer;
+  /** First day of which a stored risk model knows, YYYY-MM-DD. */
+  observedEndOf(modelId: string): string | undefined;
+}
+
+/** The composition of an index on a day, as a PreviewResponse. @throws Refusal as the previews of each kind of index do */
+export function previewAnswer(question: PreviewQuestion) {
+  const { market, calendars, documents, indexId, asOf: asked, composerUntil } = question;
+  const day = dayFrom(asked ?? documents[indexId]!.base_date); // Reached documents include the index itself.
+  const composer = composerUntil(day);
+  const document = composer.document(indexId);
+  const answer = answerOf(question, composer, day);
+  const late = asked === null ? [] : asOfFindings(asked, market.dates);
+  const assumptions = assumptionFindings({
+    document,
+    treatment: composer.treatment(indexId),
+    market,
+    indexOf: (id) => documents[id],
+  });
+  const foreseen = lookAheadFindings(document, {
+    calendar: calendars.get(document.calendar)!, // The index was composed on it.
+    firstDay: market.dates[0] ?? null,
+    observedEndOf: question.observedEndOf,
+  });
+  return { ...answer, findings: orderFindings([...late, ...assumptions, ...foreseen, ...answer.findings]) };
+}
+
+function answerOf(
+  { documents, indexId, asOf: asked, engine, composerUntil }: PreviewQuestion,
+  composer: Composer,
+  day: Day,
+) {
+  const document = composer.document(indexId);
+  if (isOverlayDocument(document))
+    return toOverlayPreview(
+      asked === null ? previewFirstOverlay({ composerUntil, document }) : previewOverlay(composer, document, day),
+      asked,
+    );
+  if (isDerivedDocument(document))
+    return toDerivedPreview(
+      asked === null
+        ? previewFirst({ composerUntil, indexId, engine })
+        : previewDerived(composer, indexId, { asOf: day, engine }),
+      { indexId, asOf: asked },
+    );
+  return toPreviewResponse(previewRules(composer, indexId, day), {
+    indexId,
+    asOf: asked ?? documents[indexId]!.base_date,
+    rule: ruleOn(composer, indexId, day),
+  });
+}

@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { meterLoops } from '#base/sandbox/meter-loops.js';
+import { PrivateWebAssembly, type Variable } from '#base/sandbox/webassembly-types.js';
+
+/**
+ * (module (func (export "f") (param i32) (result i32) (local i32)
+ *   loop local.get 1 i32.const 1 i32.add local.tee 1 local.get 0 i32.lt_s br_if 0 end local.get 1))
+ */
+const COUNT_UP = Uint8Array.from(
+  Buffer.from(
+    [
+      '0061736d01000000',
+      '01060160017f017f',
+      '03020100',
+      '0606017f01412a0b',
+      '07050101660000',
+      '0a17011501017f',
+      '0340200141016a22012000480d000b20010b',
+    ].join(''),
+    'hex',
+  ),
+);
+
+function opened() {
+  const { bytes, variables } = meterLoops(COUNT_UP);
+  const { exports } = new PrivateWebAssembly.Instance(new PrivateWebAssembly.Module(bytes), {});
+  return { countUp: exports['f'] as (to: number) => number, steps: exports['steps'] as Variable, exports, variables };
+}
+
+test('a metered function gives the same values, and pays for its call and for each round', () => {
+  const { countUp, steps } = opened();
+  for (const rounds of [1, 7, 1000]) {
+    steps.value = 5000;
+    expect(countUp(rounds)).toBe(rounds);
+    expect(5000 - steps.value).toBe(1 + rounds);
+  }
+});
+
+test('a loop traps when no step is left, and one that has just enough ends', () => {
+  const { countUp, steps } = opened();
+  steps.value = 101;
+  expect(countUp(100)).toBe(100);
+  steps.value = 100;
+  expect(() => countUp(100)).toThrow(/unreachable/);
+});
+
+test('the previous variables are exported', () => {
+  const { exports, variables } = opened();
+  expect(variables).toBe(1);
+  expect((exports['variable0'] as Variable).value).toBe(42);
+});

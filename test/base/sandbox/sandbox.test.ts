@@ -1,0 +1,88 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { openSandbox, programOf, type TestSandbox } from './test-sandbox.js';
+
+let opened: TestSandbox;
+beforeAll(async () => {
+  opened = await openSandbox();
+});
+
+const X = Float64Array.of(3, NaN, -2, 0.1);
+const computed = (source: string, parameters = {}) => [
+  ...opened.sandbox.compute(programOf(source, parameters), [X], X.length),
+];
+
+describe('values', () => {
+  test('are those that the program returns, missing where it returns none', () => {
+    expect(computed('function compute({ x }) { return x.map((value) => 2 * value); }')).toEqual([6, NaN, -4, 0.2]);
+    expect(computed('const compute = ({ x }, { least }) => Array.from(x, (v) => v >= least);', { least: 0 })).toEqual([
+      1, 0, 0, 1,
+    ]);
+    expect(computed('function compute() { return [1, null, undefined, "3"]; }')).toEqual([1, NaN, NaN, NaN]);
+  });
+
+  test('of several sessions lie together for each security', () => {
+    const program = {
+      source:
+        'function compute({ h }, p, count) { return Array.from({ length: count }, (_, i) => h[3 * i] - h[3 * i + 2]); }',
+      parameters: {},
+      inputs: [{ name: 'h', sessions: 3 }],
+    };
+    const given = [Float64Array.of(1, 2, 3, 10, 20, 50)];
+    expect([...opened.sandbox.compute(program, given, 2)]).toEqual([-2, -40]);
+  });
+
+  test('have the bits of their operations: exact ones those of the host', () => {
+    const source = 'function compute({ x }) { return x.map((v) => Math.sqrt(v * v + 1) / 3); }';
+    expect(computed(source)).toEqual([...X].map((v) => Math.sqrt(v * v + 1) / 3));
+  });
+});
+
+describe('calls', () => {
+  test('see nothing of each other', () => {
+    const source =
+      'let calls = 0; const seen = []; function compute({ x }) { calls += 1; seen.push(...x); return Array(x.length).fill(100 * calls + seen.length); }';
+    const first = computed(source);
+    computed('function compute({ x }) { globalThis.calls = 9; Array.prototype.fill = null; return x; }');
+    expect(computed(source)).toEqual(first);
+    expect(first).toEqual([104, 104, 104, 104]);
+  });
+
+  test('take the same steps whatever ran before', () => {
+    const source =
+      'function compute({ x }) { const m = new Map(); for (const v of x) m.set(v, {}); return [...m.keys()]; }';
+    const stepsOf = (): number => {
+      computed(source);
+      return opened.interpreter.steps.value;
+    };
+    const before = stepsOf();
+    expect(() => computed('function compute() { const a = []; for (;;) a.push(new Float64Array(1e5)); }')).toThrow(
+      /memory/,
+    );
+    expect(() => computed('function compute() { for (;;); }')).toThrow(/steps/);
+    expect(stepsOf()).toBe(before);
+  });
+});
+
+describe('errors', () => {
+  test('name the fault and its line', () => {
+    const faultOf = (source: string) => {
+      try {
+        computed(source);
+        return null;
+      } catch (thrown) {
+        return (thrown as Error).message;
+      }
+    };
+    expect(faultOf('function compute() {\n  throw new RangeError("too low");\n}')).toBe(
+      'threw RangeError: too low (line 2)',
+    );
+    expect(faultOf('function compute() { return 3; }')).toMatch(/a list of 4 values, one for each security/);
+    expect(faultOf('function compute() { return [1]; }')).toMatch(/a list of 4 values/);
+    expect(faultOf('const other = 1;')).toMatch(/ReferenceError/);
+    expect(faultOf('const compute = 1;')).toMatch(/compute is no function/);
+    expect(faultOf('function compute( {')).toMatch(/SyntaxError/);
+    expect(faultOf('function compute() { for (;;); }')).toBe('took more than 2,000,000 steps');
+    expect(faultOf('function compute() { return compute(); }')).toMatch(/stack overflow/);
+    expect(faultOf('const kept = new Float64Array(2e6); kept.fill(1); function compute() {}')).toMatch(/8 MiB/);
+  });
+});

@@ -1,0 +1,22 @@
+import { openInterpreter } from '#base/sandbox/load-sandbox.js';
+import { createSandbox, type Interpreter } from '#base/sandbox/quickjs-sandbox.js';
+import type { Sandbox, SandboxProgram } from '#base/sandbox/sandbox.js';
+
+export interface TestSandbox {
+  readonly sandbox: Sandbox;
+  readonly interpreter: Interpreter;
+}
+
+/** A sandbox with little room, whose programs end soon. */
+export async function openSandbox(steps = 2_000_000, megabytes = 64): Promise<TestSandbox> {
+  const limits = { steps, memory: megabytes * 2 ** 20 };
+  const interpreter = await openInterpreter(limits);
+  return { interpreter, sandbox: createSandbox(interpreter, limits) };
+}
+
+/** A program of one input `x` of one session. */
+export const programOf = (source: string, parameters: SandboxProgram['parameters'] = {}): SandboxProgram => ({
+  source,
+  parameters,
+  inputs: [{ name: 'x', sessions: 1 }],
+});

@@ -1,0 +1,174 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { loadSandbox } from '#base/sandbox/load-sandbox.js';
+import { parseExpression } from '#domain/datapoints/expressions/parse.js';
+import { overTimeFault } from '#domain/datapoints/expressions/over-time-faults.js';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import { definitionsOf } from '#domain/documents/definitions.js';
+import { pluginCode } from '#domain/documents/plugin-code.js';
+import type { PluginDocument } from '#domain/documents/plugin-document.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { crossSectionsOf } from '#domain/rules/decide.js';
+import { fc } from '../../fast-check.js';
+import { aligned, marketOf } from '../rules/rule-market.js';
+
+beforeAll(() => loadSandbox({ steps: LIMITS.MAX_PLUGIN_STEPS, memory: LIMITS.MAX_PLUGIN_MEMORY_BYTES }));
+
+const SESSIONS = 16;
+const NAMES = 7;
+const DECISION = 11;
+const COLUMNS = Int32Array.from({ length: NAMES }, (_, i) => i);
+
+type Rows = readonly (readonly (number | null)[])[];
+
+const cell = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 8, max: 64 }).map((eighths) => eighths / 8) },
+  fc.constant(null),
+);
+const closes: fc.Arbitrary<Rows> = fc.array(fc.array(cell, { minLength: NAMES, maxLength: NAMES }), {
+  minLength: SESSIONS,
+  maxLength: SESSIONS,
+});
+
+const plugin = (source: string, inputs: PluginDocument['inputs']): PluginDocument => ({
+  name: 'Test',
+  description: null,
+  kind: 'datapoint',
+  inputs,
+  parameters: {},
+  source,
+});
+
+function sectionOf(rows: Rows, stored: PluginDocument) {
+  const plugins = { OWN: { plugin: 'own', parameters: {}, code: pluginCode(stored, {}, '0'.repeat(64)) } };
+  const identifiers = Array.from({ length: NAMES }, (_, i) => `N${i}`);
+  const market = aligned(marketOf({ identifiers, fields: { CLOSE: rows } }));
+  const datapoints = definitionsOf({ plugins });
+  return crossSectionsOf({ market, treatment: TreatmentSpec.parse({}), currency: 'USD', datapoints }).at(
+    DECISION,
+    COLUMNS,
+  );
+}
+
+const valuesOf = (rows: Rows, stored: PluginDocument, text = 'OWN'): Float64Array =>
+  sectionOf(rows, stored).numbers(parseExpression(text).tree, COLUMNS);
+
+const latest = { close: { expression: 'CLOSE', sessions: 1 } };
+const window = { h: { expression: 'CLOSE', sessions: 6 } };
+
+describe('a plug-in', () => {
+  test('with the arithmetic of an expression has its bits', () => {
+    const source = 'function compute({ close, high }) { return close.map((price, i) => (price / high[i] - 0.5) * 3); }';
+    const inputs = { ...latest, high: { expression: 'max(CLOSE, window=6)', sessions: 1 } };
+    fc.assert(
+      fc.property(closes, (rows) => {
+        const text = '(CLOSE / max(CLOSE, window=6) - 0.5) * 3';
+        expect(valuesOf(rows, plugin(source, inputs))).toEqual(valuesOf(rows, plugin(source, inputs), text));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('gets the values of its sessions, the latest last, missing where there is no bar', () => {
+    const source =
+      'function compute({ h }, p, n) { return Array.from({ length: n }, (_, i) => { let s = 0; for (let t = 0; t < 6; t++) { const v = h[6 * i + t]; s = s * 100 + (v === v ? v : 0); } return s; }); }';
+    fc.assert(
+      fc.property(closes, (rows) => {
+        const meant = Array.from({ length: NAMES }, (_, i) =>
+          rows.slice(DECISION - 5, DECISION + 1).reduce((sum, row) => sum * 100 + (row[i] ?? 0), 0),
+        );
+        expect([...valuesOf(rows, plugin(source, window))]).toEqual(meant);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('is a datapoint of expressions: its ranks are those of its values', () => {
+    const rows: Rows = Array.from({ length: SESSIONS }, () => [3, 1, 2, 7, 5, 4, 6]);
+    const stored = plugin('function compute({ close }) { return close.map((v) => -v); }', latest);
+    expect([...valuesOf(rows, stored, 'rank(OWN)')]).toEqual([3, 1, 2, 7, 5, 4, 6]);
+  });
+});
+
+describe('100 plug-ins that look for later data', () => {
+  /** Each reads all that it can get hold of, before, behind and around its inputs. */
+  const peeks = [
+    'new Float64Array(h.buffer)',
+    'new Float64Array(h.buffer).subarray(-40)',
+    'Array.from(h)',
+    'seen.concat(...h)',
+    'Object.values(globalThis).filter((v) => typeof v === "number")',
+  ];
+  const sourceOf = (k: number): string => `
+    const seen = [];
+    let calls = 0;
+    function compute({ h }, parameters, n) {
+      calls += 1;
+      const found = ${peeks[Math.floor(k / 20)]!};
+      seen.push(...found);
+      let sum = calls;
+      for (let i = 0; i < found.length; i++) { const v = found[i] * (i + 1); if (v === v) sum = (sum * 31 + v) % 1e9; }
+      return Array.from({ length: n }, () => sum);
+    }`;
+
+  test('find none: no bit changes with the data after the decision', () => {
+    const draw = fc.sample(fc.tuple(closes, closes), { numRuns: 100, seed: 7 });
+    draw.forEach(([rows, other], k) => {
+      const stored = plugin(sourceOf(k), window);
+      const later = rows.map((row, t) => (t <= DECISION ? row : other[t]!));
+      const before = valuesOf(rows, stored);
+      // A decision on other data, in between, leaves nothing that a later call could find.
+      valuesOf(other, stored);
+      expect(valuesOf(later, stored)).toEqual(before);
+      expect(before.every((value) => Number.isFinite(value))).toBe(true);
+    });
+  });
+});
+
+test('a plug-in that fails refuses the decision with its fault and the date', () => {
+  const rows: Rows = Array.from({ length: SESSIONS }, () => Array.from({ length: NAMES }, () => 1));
+  const stored = plugin('function compute() { throw new Error("no luck"); }', latest);
+  let thrown: unknown;
+  try {
+    valuesOf(rows, stored);
+  } catch (error) {
+    thrown = error;
+  }
+  expect(thrown).toBeInstanceOf(Refusal);
+  expect((thrown as Refusal).toDetail()).toMatchObject({
+    code: 'PLUGIN_FAILED',
+    message: expect.stringContaining('The plug-in own threw Error: no luck (line 1), at the decision on 2020-01-16'),
+    detail: { plugin_id: 'own', fault: 'threw', date: '2020-01-16' },
+  });
+});
+
+describe('datapoints that are known at decisions only', () => {
+  const definitions = definitionsOf({
+    datapoints: {
+      RANKED: parseExpression('rank(CLOSE)').tree,
+      MEAN: parseExpression('mean(CLOSE, window=5)').tree,
+      RATIO: parseExpression('CLOSE / VOLUME').tree,
+      THROUGH: parseExpression('RANKED + 1').tree,
+    },
+    plugins: { OWN: { plugin: 'own', parameters: {} } },
+  });
+  const faultOf = (text: string) => overTimeFault(parseExpression(text).tree, definitions);
+
+  test.each([
+    ['mean(RANKED, window=5)', 'RANKED', 'rank'],
+    ['RANKED(lag=3)', 'RANKED', 'rank'],
+    ['last(THROUGH, lag=1)', 'RANKED', 'rank'],
+    ['max(MEAN, window=5)', 'MEAN', 'mean'],
+    ['OWN(lag=1)', 'OWN', 'the plug-in own'],
+    ['std(OWN, window=5)', 'OWN', 'the plug-in own'],
+  ])('%s is refused', (text, name, called) => {
+    expect(faultOf(text)).toEqual({ name, called });
+  });
+
+  test.each(['RANKED', 'zscore(OWN)', 'MEAN(lag=3)', 'mean(RATIO, window=5)', 'RATIO(lag=2)', 'CLOSE(lag=1)'])(
+    '%s is accepted',
+    (text) => {
+      expect(faultOf(text)).toBeUndefined();
+    },
+  );
+});

@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import type { Run } from '#domain/backtest/run.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { runOn, type RunRequest } from '../backtest/random-run.js';
+import { CALENDARS, expectNear, runIndexCase, weekdays } from './index-case.js';
+
+const DAYS = weekdays(30); // Monday 4 March 2024 on; reviews on Fridays.
+const flat = (value: number): number[] => DAYS.map(() => value);
+const rows = (start: number, step: number): number[] => DAYS.map((_, t) => start + step * t);
+const weekly = { frequency: 'weekly', anchor: 'first_session' };
+const list = (...identifiers: string[]) => ({ universe: { kind: 'list', identifiers } });
+
+/** By review date: weights by identifier. */
+function reviewsOf({ index: { compositions } }: Run): Record<string, Record<string, number>> {
+  const { sm } = compositions;
+  return Object.fromEntries(
+    compositions.list.map(({ session, columns, weights }) => [
+      formatDay(sm.sessions[session]!),
+      Object.fromEntries([...columns].map((column, k) => [sm.identifiers[column]!, weights[k]!])),
+    ]),
+  );
+}
+
+function heldOn({ index: { book } }: Run, date: string): string[] {
+  const at = DAYS.indexOf(date);
+  return Array.from(book.columns)
+    .filter((_, slot) => book.weights[at * book.columns.length + slot] !== 0)
+    .map((column) => book.sm.identifiers[column]!);
+}
+
+describe('an amended universe', () => {
+  test('is that by which a suspended constituent stays or leaves', () => {
+    const close = { A: DAYS.map((_, t) => (t < 3 ? 100 : null)), B: flat(100), C: flat(100) };
+    const suspended = (changes: object) =>
+      runIndexCase({
+        close,
+        rebalance: weekly,
+        treatment: { max_stale_sessions: null },
+        document: { amendments: [{ effective_from: '2024-03-20', changes }] },
+      });
+    expect(heldOn(suspended({}), '2024-03-22')).toEqual(['A', 'B', 'C']);
+    const run = suspended(list('B', 'C'));
+    expect(heldOn(run, '2024-03-21')).toEqual(['A', 'B', 'C']);
+    expect(heldOn(run, '2024-03-22')).toEqual(['B', 'C']);
+  });
+
+  test('is that which an acquirer is in or outside of', () => {
+    const merged = (changes: object) =>
+      runIndexCase({
+        close: { A: flat(100), B: DAYS.map((_, t) => (t < 20 ? 100 : null)), C: flat(50) },
+        universe: ['A', 'B'],
+        actions: [{ name: 'B', type: 'MERGER', value: 2, related: 'C', ex: DAYS[20]! }],
+        rebalance: weekly,
+        events: { acquirer: 'remove' },
+        document: { amendments: [{ effective_from: '2024-03-12', changes }] },
+      });
+    expect(heldOn(merged({}), DAYS[20]!)).toEqual(['A']);
+    expect(heldOn(merged(list('A', 'B', 'C')), DAYS[20]!)).toEqual(['A', 'C']);
+  });
+});
+
+test('decisions on the data known at the time follow each text of a methodology', () => {
+  // The counts of A are corrected on 26 March, for every date: 100 before, 500 since.
+  const contentWith = (countOfA: number): MarketData =>
+    buildMarket({
+      dates: DAYS,
+      close: { A: rows(100, 1), B: rows(50, -0.5), C: flat(20) },
+      fields: { SHARES_OUTSTANDING: { A: flat(countOfA), B: flat(300), C: flat(1000) } },
+    });
+  const [before, since] = [contentWith(100), contentWith(500)];
+  const corrected = dayFrom('2024-03-26');
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: DAYS[0],
+    rebalance: weekly,
+    ...list('A', 'B'),
+    pipeline: { weighting: { type: 'MarketCapWeight' } },
+    amendments: [
+      { effective_from: '2024-03-14', changes: list('A', 'B', 'C') },
+      { effective_from: '2024-04-03', changes: { pipeline: { weighting: { type: 'EqualWeight' } } } },
+    ],
+  });
+  const known = { at: (day: number) => (day < corrected ? before : since) };
+  const found = reviewsOf(runOn(CALENDARS, since, document, { createDecider: indexDecider, known }));
+  const closeOf = { A: (t: number) => 100 + t, B: (t: number) => 50 - 0.5 * t, C: () => 20 };
+  for (const [date, held] of Object.entries(found)) {
+    const t = DAYS.indexOf(date);
+    const countOf = { A: date < '2024-03-26' ? 100 : 500, B: 300, C: 1000 };
+    const members = date < '2024-03-14' ? (['A', 'B'] as const) : (['A', 'B', 'C'] as const);
+    const values = members.map((name) => (date < '2024-04-03' ? countOf[name] * closeOf[name](t) : 1));
+    const sum = values.reduce((total, value) => total + value, 0);
+    expect(Object.keys(held), date).toEqual([...members]);
+    members.forEach((name, i) => expectNear(held[name]!, values[i]! / sum));
+  }
+  expect(Object.keys(found)).toHaveLength(7);
+});
+
+describe('an index on an amended one', () => {
+  const market = buildMarket({
+    dates: DAYS,
+    close: { A: rows(100, 1), B: rows(50, -0.2), C: rows(20, 0.3), D: rows(80, 0.1) },
+    fields: { FORECAST: { A: flat(0.1), B: flat(0.08), C: flat(0.06), D: flat(0.2) } },
+  });
+  const begin = { calendar: 'MAIN', base_date: DAYS[0], rebalance: weekly };
+  const parent = IndexDocument.parse({
+    ...begin,
+    id: 'P',
+    name: 'P',
+    ...list('A', 'B', 'C'),
+    pipeline: { weighting: { type: 'EqualWeight' } },
+    amendments: [
+      { effective_from: '2024-03-20', changes: list('B', 'C', 'D') },
+      { effective_from: '2024-04-02', rebalance: true, changes: list('A', 'C') },
+    ],
+  });
+  const run = (body: object, request: RunRequest = {}) =>
+    reviewsOf(
+      runOn(CALENDARS, market, IndexDocument.parse({ ...begin, id: 'X', name: 'X', ...body }), {
+        createDecider: indexDecider,
+        documents: { P: parent },
+        ...request,
+      }),
+    );
+  const parentOn = (date: string): string[] =>
+    date < '2024-03-22' ? ['A', 'B', 'C'] : date < '2024-04-02' ? ['B', 'C', 'D'] : ['A', 'C'];
+
+  test('by rules has the members that the parent has, by its own texts', () => {
+    const found = run({
+      universe: { kind: 'index', id: 'P' },
+      pipeline: { weighting: { type: 'EqualWeight' } },
+      amendments: [{ effective_from: '2024-03-13', changes: { pipeline: { weighting: { type: 'PriceWeight' } } } }],
+    });
+    for (const [date, held] of Object.entries(found)) {
+      const t = DAYS.indexOf(date);
+      const price = { A: 100 + t, B: 50 - 0.2 * t, C: 20 + 0.3 * t, D: 80 + 0.1 * t };
+      const members = parentOn(date);
+      const values = members.map((name) => (date < '2024-03-13' ? 1 : price[name as 'A']));
+      expect(Object.keys(held), date).toEqual(members);
+      members.forEach((name, i) => expectNear(held[name]!, values[i]! / values.reduce((a, b) => a + b), 1e-11));
+    }
+  });
+
+  test.each([false, true])(
+    'that is optimised solves over them under its own rows (on data known at the time: %s)',
+    (isKnown) => {
+      const bounded = (upper: number) => [{ id: 'most', type: 'PositionBounds', params: { lower: 0, upper } }];
+      const found = run(
+        {
+          derivation: {
+            source_index_id: 'P',
+            objective: 'max_return',
+            expected_returns: { type: 'field', field: 'FORECAST' },
+            constraints: bounded(0.6),
+          },
+          amendments: [{ effective_from: '2024-03-27', changes: { derivation: { constraints: bounded(0.7) } } }],
+        },
+        isKnown ? { known: { at: () => market } } : {},
+      );
+      const forecast = { A: 0.1, B: 0.08, C: 0.06, D: 0.2 };
+      for (const [date, held] of Object.entries(found)) {
+        // The largest forecast has the bound, the next one the rest.
+        const [best, next] = parentOn(date).toSorted((a, b) => forecast[b as 'A'] - forecast[a as 'A']);
+        const upper = date < '2024-03-27' ? 0.6 : 0.7;
+        expectNear(held[best!]!, upper, 1e-6);
+        expectNear(held[next!]!, 1 - upper, 1e-6);
+        expect(Object.values(held).filter((weight) => weight > 1e-6)).toHaveLength(2);
+      }
+      expect(Object.keys(found)).toHaveLength(7);
+    },
+  );
+});

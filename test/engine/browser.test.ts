@@ -1,0 +1,178 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { formatDay } from '#domain/time/days.js';
+import { openEngine } from '#engine/main.js';
+import { decodeSlice } from '#views/bundle/market-slice.js';
+import { readTar } from '#views/bundle/tar.js';
+import { tryBrowser } from '../console/browser.js';
+import { IS_SOAK } from '../soak.js';
+import { liveService, type LiveService } from '../real/live.js';
+import { exampleMarket } from './example-market.js';
+import { withPrice } from './rewritten-bundle.js';
+
+const tried = await tryBrowser();
+if ('why' in tried) process.stderr.write(`The engine is not run in a browser: ${tried.why}\n`);
+
+/** 500 securities over five years in the soak, where the time counts as well. */
+const SIZE = IS_SOAK
+  ? { assets: 500, start: '2018-01-01', end: '2022-12-31' }
+  : { assets: 40, start: '2021-01-01', end: '2022-06-30' };
+const SECONDS_MAX = 10;
+if (!IS_SOAK) process.stderr.write('The time of /verify with 500 securities over 5 years is measured with SOAK=1.\n');
+
+const document = {
+  id: 'EQ',
+  name: 'Equal weight',
+  calendar: 'XNYS',
+  base_date: '2021-03-01',
+  rebalance: { frequency: 'monthly' },
+  pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
+} as const;
+
+const derived = {
+  id: 'LOW',
+  name: 'Minimum variance',
+  calendar: 'XNYS',
+  base_date: '2022-02-01',
+  derivation: { source_index_id: 'EQ', objective: { type: 'min_variance' }, lookback_sessions: 120 },
+} as const;
+
+/** Runs in Node and in the page: the hash of every byte of two results, one of them optimised. */
+async function hashesOf(
+  open: typeof openEngine,
+  market: ReturnType<typeof exampleMarket>,
+  documents: readonly object[],
+): Promise<string[]> {
+  const { CLOSE, VOLUME } = market.arrays.fields;
+  const prices = { ...market.arrays, fields: { CLOSE: Float64Array.from(CLOSE), VOLUME: Float64Array.from(VOLUME) } };
+  const engine = await open({ market: { prices, reference: market.reference, corporate_actions: market.actions } });
+  const hashes = [engine.content_hash];
+  for (const one of documents) {
+    const { index } = engine.define(one as Parameters<typeof engine.define>[0]);
+    hashes.push(engine.backtest(index.id).hash);
+  }
+  return hashes;
+}
+
+describe.skipIf('why' in tried)('in Chromium', () => {
+  let page: Page;
+  let server: Server;
+  beforeAll(async () => {
+    if ('browser' in tried) page = await tried.browser.newPage();
+    server = createServer(({ url }, answer) => {
+      if (url === '/') return answer.setHeader('content-type', 'text/html').end('<!doctype html><title>Engine</title>');
+      answer.setHeader('content-type', 'text/javascript').end(readFileSync(`dist/engine${url!}`));
+    }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+  });
+  afterAll(async () => {
+    if ('browser' in tried) await tried.browser.close();
+    server.close();
+  });
+
+  test('the whole results have the hashes that they have in Node', async () => {
+    const market = exampleMarket({ names: 25, days: 420, seed: 3 });
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    const { CLOSE, VOLUME } = market.arrays.fields;
+    const asLists = { ...market.arrays, fields: { CLOSE: [...CLOSE], VOLUME: [...VOLUME] } };
+    const sent = JSON.stringify({ ...market, arrays: asLists }).replaceAll('null', '"NaN"');
+    const program = `(async () => {
+      const { openEngine } = await import('/engine.js');
+      const market = JSON.parse(${JSON.stringify(sent)});
+      return (${hashesOf.toString()})(openEngine, market, ${JSON.stringify([document, derived])});
+    })()`;
+    expect(await page.evaluate(program)).toEqual(await hashesOf(openEngine, market, [document, derived]));
+  });
+
+  describe('/verify', () => {
+    let service: LiveService;
+    let folder: string;
+    let bundle: Uint8Array;
+    const asked: string[] = [];
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'divisor-verify-'));
+      service = await liveService();
+      await service.job('/data/synthetic', { store_id: 'm', seed: 4, ...SIZE });
+      const base_date = `${SIZE.start.slice(0, 4)}-02-01`;
+      await service.ok('PUT', '/indices/EQ', { ...document, base_date });
+      await service.job('/analytics/EQ/backtest', {});
+      await service.ok('POST', '/analytics/EQ/publish', {});
+      bundle = new Uint8Array(await (await fetch(`${service.url}/analytics/EQ/published/bundle`)).arrayBuffer());
+      await writeFile(join(folder, 'eq.tar'), bundle);
+      if ('browser' in tried) page = await tried.browser.newPage();
+      page.context().on('request', (request) => asked.push(request.url()));
+    });
+    afterAll(async () => {
+      await service.close();
+      await rm(folder, { recursive: true, force: true });
+    });
+
+    const titleOf = async (state: string): Promise<string> => {
+      await page.waitForSelector(`#result[data-state="${state}"]`, { timeout: 120_000 });
+      return (await page.textContent('#result h2'))!;
+    };
+
+    test('a bundle from a file is recomputed without any request but that of the worker', async () => {
+      await page.goto(`${service.url}/verify`);
+      asked.splice(0);
+      await page.setInputFiles('#file', join(folder, 'eq.tar'));
+      const { entries } = await service.ok<{ readonly entries: readonly unknown[] }>('GET', '/analytics/EQ/published');
+      expect(await titleOf('sound')).toBe(`EQ: ${entries.length} closes recomputed bit for bit`);
+      expect(await page.textContent('#result dl')).toContain('Signaturesverified');
+      expect(asked.filter((url) => !url.endsWith('/verify/worker.js'))).toEqual([]);
+      const seconds = Number(/Time([\d.]+) s/.exec((await page.textContent('#result dl'))!)![1]);
+      if (IS_SOAK) expect(seconds).toBeLessThanOrEqual(SECONDS_MAX);
+    });
+
+    test('the page and its worker can connect to nobody else', async () => {
+      const [ofPage, ofWorker] = await Promise.all(
+        ['/verify', '/verify/worker.js'].map(async (path) =>
+          (await fetch(service.url + path)).headers.get('content-security-policy')!,
+        ),
+      );
+      expect([ofPage, ofWorker].map((policy) => /connect-src [^;]*/.exec(policy!)![0])).toEqual([
+        "connect-src 'self'",
+        "connect-src 'none'",
+      ]);
+      const stopped = await page.evaluate(
+        `fetch('http://127.0.0.1:${(server.address() as AddressInfo).port}/').then(() => 'sent', () => 'stopped')`,
+      );
+      expect(stopped).toBe('stopped');
+    });
+
+    test('a changed price is named by date and security', async () => {
+      const files = readTar(bundle);
+      const market = decodeSlice({
+        'market.arrow': files.get('market.arrow')!.slice(),
+        'tables.json': files.get('tables.json')!,
+      });
+      const [identifier, day] = [market.identifiers[3]!, market.dates[70]!];
+      await writeFile(join(folder, 'changed.tar'), withPrice(bundle, { identifier, day, by: 1 + 1e-9 }));
+      await page.setInputFiles('#file', join(folder, 'changed.tar'));
+      expect(await titleOf('faulty')).toContain('fault');
+      expect(await page.textContent('#result li')).toBe(
+        `An input of ${identifier} on ${formatDay(day)} is not the one that was signed.`,
+      );
+    });
+
+    test('a bundle of the service is loaded by the id of its index, and an absent one is a message', async () => {
+      await page.fill('#index', 'EQ');
+      await page.click('#from-service button');
+      expect(await titleOf('sound')).toContain('recomputed bit for bit');
+      await page.fill('#index', 'ABSENT');
+      await page.click('#from-service button');
+      expect(await titleOf('faulty')).toBe('The service has no such bundle');
+    });
+  });
+});
+
+test('the engine takes at most 1.5 MB of a transfer', () => {
+  const { bytes } = JSON.parse(readFileSync('dist/engine/built.json', 'utf8')) as { readonly bytes: number };
+  expect(bytes).toBeLessThan(1.5e6);
+});

@@ -1,0 +1,176 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { z } from 'zod';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AuditLog } from '#contract/audit.js';
+import { formatDay } from '#domain/time/days.js';
+import type { PublicationEntry } from '#domain/documents/publication-document.js';
+import { verifyBundle } from '#engine/main.js';
+import { issueKey } from '#services/operations/keys.js';
+import { decodeSlice } from '#views/bundle/market-slice.js';
+import { readTar } from '#views/bundle/tar.js';
+import { finishedHere } from '../cli/process.js';
+import { runService, type RunningService } from '../services/running-service.js';
+import { withFiles, withHashes, withPrice } from './rewritten-bundle.js';
+
+/** One index whose closes are published, and its bundle. */
+let service: RunningService;
+let folder: string;
+let bundle: Uint8Array;
+let narrow: Uint8Array;
+
+const keyOf = (name: string, scopes: readonly ('read' | 'admin' | 'publish' | 'run')[]) => {
+  const { key, record } = issueKey({ name, scopes, expires: null }, Date.now());
+  return { key, given: `${name}:${record.id}:${record.sha256}:${scopes.join('+')}` };
+};
+const [root, reader, runner] = [keyOf('root', ['admin']), keyOf('reader', ['read']), keyOf('runner', ['run'])];
+const ask = <T = Record<string, unknown>>(method: string, path: string, body?: unknown) =>
+  service.ask<T>(method, path, body, { 'x-api-key': root.key });
+
+async function ran(path: string, body: unknown): Promise<void> {
+  const { body: started } = await ask<{ readonly job_id: string }>('POST', path, body);
+  for (;;) {
+    const { body: job } = await ask<{ readonly status: string; readonly error: unknown }>(
+      'GET',
+      `/jobs/${started.job_id}?wait=30`,
+    );
+    if (job.status === 'pending' || job.status === 'running') continue;
+    expect(job.error).toBeNull();
+    return;
+  }
+}
+
+const definition = {
+  id: 'PROVED',
+  name: 'Proved',
+  calendar: 'XNYS',
+  base_date: '2023-02-01',
+  rebalance: { frequency: 'monthly' },
+  pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.2 } },
+  amendments: [{ effective_from: '2023-04-01', changes: { pipeline: { weighting: { type: 'EqualWeight' } } } }],
+};
+
+const bundleOf = async (indexId: string, key = reader.key): Promise<Response> =>
+  fetch(new URL(`/analytics/${indexId}/published/bundle`, service.url()), { headers: { 'x-api-key': key } });
+
+async function published(document: { readonly id: string }): Promise<Uint8Array> {
+  expect((await ask('PUT', `/indices/${document.id}`, document)).status).toBeLessThan(300);
+  await ran(`/analytics/${document.id}/backtest`, { end: '2023-05-31' });
+  expect((await ask('POST', `/analytics/${document.id}/publish`, {})).status).toBe(200);
+  const answer = await bundleOf(document.id);
+  expect(answer.status).toBe(200);
+  return new Uint8Array(await answer.arrayBuffer());
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'divisor-bundle-'));
+  service = await runService([], { DIVISOR_API_KEYS: [root, reader, runner].map(({ given }) => given).join(',') });
+  await ran('/data/synthetic', { store_id: 'm', seed: 5, assets: 20, start: '2023-01-03', end: '2023-06-30' });
+  bundle = await published(definition);
+  const identifiers = marketIn(bundle).identifiers.filter((_, n) => n % 5 === 0);
+  narrow = await published({
+    ...definition,
+    id: 'NARROW',
+    universe: { kind: 'list', identifiers },
+  } as typeof definition);
+});
+afterAll(async () => {
+  await service.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const kindsOf = ({ faults }: Awaited<ReturnType<typeof verifyBundle>>) => [...new Set(faults.map(({ kind }) => kind))];
+
+test('every published close is recomputed from the bundle alone', async () => {
+  const { body } = await ask<{ readonly entries: readonly PublicationEntry[] }>('GET', '/analytics/PROVED/published');
+  const verdict = await verifyBundle(bundle);
+  expect(verdict).toMatchObject({
+    ok: true,
+    index_id: 'PROVED',
+    closes: body.entries.length,
+    first: body.entries[0]!.date,
+    last: '2023-05-31',
+    head: body.entries.at(-1)!.hash,
+    signatures: 'verified',
+    faults: [],
+  });
+});
+
+const marketIn = (bytes: Uint8Array) => {
+  const files = readTar(bytes);
+  return decodeSlice({ 'market.arrow': files.get('market.arrow')!.slice(), 'tables.json': files.get('tables.json')! });
+};
+
+test('a bundle has the fields, securities and dates that the index reads, and no others', async () => {
+  const [market, few] = [marketIn(bundle), marketIn(narrow)];
+  expect([...market.fields.keys()]).toContain('SHARES_OUTSTANDING');
+  expect([...market.fields.keys()]).not.toContain('HIGH');
+  expect(formatDay(market.dates.at(-1)!)).toBe('2023-05-31');
+  expect(few.identifiers).toEqual(market.identifiers.filter((_, n) => n % 5 === 0));
+  expect((await verifyBundle(narrow)).ok).toBe(true);
+});
+
+test('one changed price is named by its date and security, and so is the first close that it changes', async () => {
+  const market = marketIn(bundle);
+  const day = market.dates[60]!;
+  const column = market.identifiers.findIndex(
+    (_, n) => !Number.isNaN(market.fields.get('CLOSE')![60 * market.identifiers.length + n]!),
+  );
+  const identifier = market.identifiers[column]!;
+  const verdict = await verifyBundle(withPrice(bundle, { identifier, day, by: 1.001 }));
+  expect(verdict.ok).toBe(false);
+  expect(verdict.faults[0]).toMatchObject({ kind: 'input', identifier, date: formatDay(day) });
+  expect(verdict.faults.filter(({ kind }) => kind === 'input')).toHaveLength(1);
+  expect(verdict.faults.find(({ kind }) => kind === 'close')?.date).toBe(formatDay(day));
+});
+
+test('hashes written again without the key do not hide a change', async () => {
+  const market = marketIn(bundle);
+  const changed = withPrice(bundle, { identifier: market.identifiers[0]!, day: market.dates[60]!, by: 1.001 });
+  const verdict = await verifyBundle(withHashes(changed));
+  expect(kindsOf(verdict)).toEqual(['signature', 'close']);
+});
+
+test('a changed definition, log or key is a fault, and so is a file that is cut off or none', async () => {
+  const edited = (name: string, from: string, to: string) =>
+    withFiles(bundle, (files) => {
+      const text = new TextDecoder().decode(files.get(name));
+      expect(text).toContain(from);
+      return { [name]: new TextEncoder().encode(text.replace(from, to)) };
+    });
+  expect(kindsOf(await verifyBundle(edited('plan.json', '"cap":0.2', '"cap":0.3')))).toEqual(['file', 'close']);
+  expect(kindsOf(await verifyBundle(edited('log.ndjson', '"kind":"close"', '"kind":"restatement"')))).toContain('log');
+  expect(
+    kindsOf(await verifyBundle(edited('keys.json', '"valid_until":null', '"valid_until":"2000-01-01"'))),
+  ).toContain('signature');
+  expect(kindsOf(await verifyBundle(bundle.subarray(0, 5000)))).toEqual(['file']);
+  expect(kindsOf(await verifyBundle(new TextEncoder().encode('hello')))).toEqual(['file']);
+  const given = { keys: { keys: [] }, head: '0'.repeat(64) };
+  expect(kindsOf(await verifyBundle(bundle, given))).toEqual(['signature', 'log']);
+});
+
+test('`divisor bundle` writes it, and `divisor verify-bundle` ends with 0 for a sound one and 1 for a changed one', async () => {
+  const file = join(folder, 'proved.tar');
+  const words = ['bundle', 'PROVED', '--out', file, '--url', service.url()];
+  expect((await finishedHere(words, { DIVISOR_API_KEY: reader.key })).status).toBe(0);
+  const sound = await finishedHere(['verify-bundle', file]);
+  expect([sound.status, sound.out]).toEqual([0, expect.stringContaining('recomputed bit for bit')]);
+  const market = marketIn(bundle);
+  const identifier = market.identifiers[0]!;
+  await writeFile(file, withPrice(bundle, { identifier, day: market.dates[60]!, by: 1.001 }));
+  const changed = await finishedHere(['verify-bundle', file]);
+  expect(changed.status).toBe(1);
+  expect(changed.out).toContain(`${identifier} on ${formatDay(market.dates[60]!)}`);
+  expect((await finishedHere(['verify-bundle', join(folder, 'absent')])).status).toBe(64);
+  expect((await finishedHere(['bundle', 'PROVED', '--url', service.url()])).status).toBe(64);
+});
+
+test('a bundle needs the scope of exports, and each download is in the audit log', async () => {
+  expect((await bundleOf('PROVED', runner.key)).status).toBe(403);
+  expect((await bundleOf('ABSENT')).status).toBe(404);
+  const { body } = await ask<z.infer<typeof AuditLog>>('GET', '/audit?kind=read&limit=100');
+  const downloads = body.entries.filter(({ note }) => note === 'getPublishedBundle');
+  expect(downloads.length).toBeGreaterThanOrEqual(3);
+  expect(new Set(downloads.map(({ author }) => author))).toEqual(new Set(['reader']));
+});

@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto';
+import type { BundleManifest } from '#domain/documents/bundle-document.js';
+import { hashOf } from '#store/publication/statement-hash.js';
+import { inputDigests } from '#views/bundle/input-digests.js';
+import { decodeSlice, encodeSlice } from '#views/bundle/market-slice.js';
+import { readTar, tarParts } from '#views/bundle/tar.js';
+
+type Files = ReadonlyMap<string, Uint8Array>;
+
+/** A bundle with other files in place of some. */
+export function withFiles(
+  bundle: Uint8Array,
+  change: (files: Files) => Readonly<Record<string, Uint8Array>>,
+): Uint8Array {
+  const files = new Map(readTar(bundle));
+  for (const [name, bytes] of Object.entries(change(files))) files.set(name, bytes);
+  return Buffer.concat([...tarParts([...files].map(([name, bytes]) => ({ name, bytes })))]);
+}
+
+/** A bundle with one price multiplied. */
+export function withPrice(
+  bundle: Uint8Array,
+  { identifier, day, by }: { readonly identifier: string; readonly day: number; readonly by: number },
+): Uint8Array {
+  return withFiles(bundle, (files) => {
+    const market = decodeSlice({
+      'market.arrow': files.get('market.arrow')!.slice(),
+      'tables.json': files.get('tables.json')!,
+    });
+    const cell = market.dates.indexOf(day) * market.identifiers.length + market.identifiers.indexOf(identifier);
+    market.fields.get('CLOSE')![cell]! *= by;
+    return { 'market.arrow': encodeSlice(market)['market.arrow'] };
+  });
+}
+
+/** The list of hashes written again for changed files, by somebody without the key. */
+export function withHashes(bundle: Uint8Array): Uint8Array {
+  return withFiles(bundle, (files) => {
+    const {
+      signature,
+      hash: _,
+      ...stated
+    } = JSON.parse(new TextDecoder().decode(files.get('manifest.json'))) as BundleManifest;
+    const market = decodeSlice({
+      'market.arrow': files.get('market.arrow')!.slice(),
+      'tables.json': files.get('tables.json')!,
+    });
+    const hashes = Object.keys(stated.files).map((name) => [
+      name,
+      createHash('sha256').update(files.get(name)!).digest('hex'),
+    ]);
+    const changed = { ...stated, ...inputDigests(market), files: Object.fromEntries(hashes) };
+    return {
+      'manifest.json': new TextEncoder().encode(JSON.stringify({ ...changed, hash: hashOf(changed), signature })),
+    };
+  });
+}

@@ -1,0 +1,251 @@
+import { pino } from 'pino';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { jobRoutes } from '#contract/jobs.js';
+import { mcpRoutes } from '#contract/mcp.js';
+import { openApiDocument } from '#contract/openapi.js';
+import { SCOPES, type Scope } from '#contract/route.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { createApp, type App } from '#http/app.js';
+import type { Handlers } from '#http/handler.js';
+import { mcpHandlers } from '#http/routes/mcp.js';
+import { agentAt, errorOf, textOf, toolsOf, type Agent } from './agent.js';
+
+const api = { ...jobRoutes, ...mcpRoutes };
+const document = openApiDocument(api, '1.2.3');
+
+/** A job that runs until it is cancelled, and what was asked of it. */
+let asked: string[];
+let isCancelled: boolean;
+let app: App;
+
+const status = () => ({
+  job_id: 'backtest:LONG',
+  status: isCancelled ? 'cancelled' : 'running',
+  progress: Math.min(0.9, asked.length / 10),
+  message: 'working',
+  result: null,
+});
+
+const jobs: Handlers<typeof jobRoutes> = {
+  listJobs: () => ({ json: { jobs: [], skipped: 0 } }),
+  async getJob({ params, query }) {
+    asked.push(`read ${params.job_id}`);
+    if (params.job_id !== 'backtest:LONG')
+      throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${params.job_id}.`);
+    await new Promise((resolve) => setTimeout(resolve, Math.min(query.wait * 1000, 5)));
+    return { json: status() };
+  },
+  cancelJob({ authorship }) {
+    asked.push(`cancelled by ${authorship().author}`);
+    isCancelled = true;
+    return { json: status() };
+  },
+  retryJobs: ({ body }) => ({ json: body() }),
+  followJobs: () => ({ text: '' }),
+  followJob: () => ({ stream: new ReadableStream(), type: 'text/event-stream' }),
+};
+
+beforeEach(() => {
+  asked = [];
+  isCancelled = false;
+  app = createApp({
+    api,
+    handlers: {
+      ...jobs,
+      ...mcpHandlers({
+        api,
+        version: '1.2.3',
+        isReadOnly: false,
+        openApi: () => document,
+        pages: () => [{ name: '', title: 'First' }],
+        answerFor: (request, principal) => app.answerFor(request, principal),
+      }),
+    },
+    version: '1.2.3',
+    log: pino({ enabled: false }),
+    // A key is the scopes that it has.
+    authenticate({ request: { headers } }) {
+      const key = headers.get('authorization')?.replace('Bearer ', '');
+      if (key === undefined) throw new Refusal('UNAUTHENTICATED', 'No key.');
+      const scopes = key.split('+').filter((word): word is Scope => (SCOPES as readonly string[]).includes(word));
+      return { keyId: key, name: key, scopes: new Set(scopes) };
+    },
+  });
+});
+
+const URL_HERE = 'http://localhost:1';
+const agentWith = (key: string): Promise<Agent> =>
+  agentAt(URL_HERE, { key, fetch: async (url, init) => app.fetch(new Request(url, init), '127.0.0.1') });
+
+/** A message as it is, by the key that may read. */
+const post = (body: unknown, headers: Record<string, string> = {}) =>
+  app.fetch(
+    new Request(`${URL_HERE}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: 'Bearer read', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    }),
+    '127.0.0.1',
+  );
+
+test('a key that may only read sees no tool that writes, and its call of one is refused', async () => {
+  const agent = await agentWith('read');
+  expect((await toolsOf(agent)).map(({ name }) => name)).toEqual(['waitForJob', 'listJobs', 'getJob']);
+  expect(errorOf(await agent.call('cancelJob', { job_id: 'backtest:LONG' }))).toMatchObject({
+    error: { code: 'FORBIDDEN_SCOPE', detail: { needed: 'run' } },
+    hint: expect.stringContaining('scope'),
+  });
+  expect(asked).toEqual([]);
+  const runner = await agentWith('read+run');
+  expect((await toolsOf(runner)).map(({ name }) => name)).toContain('cancelJob');
+});
+
+test('without a key nothing is answered', async () => {
+  const withoutScopes = await post({ jsonrpc: '2.0', id: 1, method: 'tools/list' }, { authorization: 'Bearer run' });
+  expect(withoutScopes.status).toBe(403);
+  const response = await app.fetch(
+    new Request(`${URL_HERE}/mcp`, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }),
+  );
+  expect([response.status, await response.json()]).toMatchObject([401, { error: { code: 'UNAUTHENTICATED' } }]);
+});
+
+test('waiting reports progress that grows, and cancelling the call cancels the job', async () => {
+  const agent = await agentWith('read+run');
+  const cancel = new AbortController();
+  const progress: number[] = [];
+  const waiting = agent.client.callTool(
+    { name: 'waitForJob', arguments: { job_id: 'backtest:LONG', seconds: 50 } },
+    undefined,
+    { signal: cancel.signal, onprogress: (report) => void progress.push(report.progress) },
+  );
+  await vi.waitFor(() => expect(progress.length).toBeGreaterThan(2), { timeout: 30_000 });
+  expect(progress).toEqual(progress.toSorted((a, b) => a - b));
+  expect(asked.some((line) => line.startsWith('cancelled'))).toBe(false);
+  cancel.abort();
+  await expect(waiting).rejects.toThrow();
+  await vi.waitFor(() => expect(asked).toContain('cancelled by read+run'), { timeout: 30_000 });
+});
+
+test('a message of another session or key cancels nothing', async () => {
+  const agent = await agentWith('read+run');
+  const reports: number[] = [];
+  const stop = new AbortController();
+  const waiting = agent.client
+    .callTool({ name: 'waitForJob', arguments: { job_id: 'backtest:LONG', seconds: 50 } }, undefined, {
+      signal: stop.signal,
+      onprogress: (report) => void reports.push(report.progress),
+    })
+    .catch(() => undefined);
+  await vi.waitFor(() => expect(reports.length).toBeGreaterThan(0), { timeout: 30_000 });
+  for (const requestId of [0, 1, 2, 3])
+    for (const session of ['other', ''])
+      expect(
+        (
+          await post(
+            { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } },
+            { 'mcp-session-id': session },
+          )
+        ).status,
+      ).toBe(202);
+  const seen = reports.length;
+  await vi.waitFor(() => expect(reports.length).toBeGreaterThan(seen), { timeout: 30_000 });
+  expect(isCancelled).toBe(false);
+  stop.abort();
+  await waiting;
+  await vi.waitFor(() => expect(isCancelled).toBe(true), { timeout: 30_000 });
+});
+
+test('a job that is absent, or a wait that is too long, is an error that names both numbers', async () => {
+  const agent = await agentWith('read');
+  expect(errorOf(await agent.call('waitForJob', { job_id: 'backtest:NONE' })).error.code).toBe('JOB_NOT_FOUND');
+  const { error } = errorOf(await agent.call('waitForJob', { job_id: 'backtest:LONG', seconds: 500 }));
+  expect(JSON.stringify(error)).toMatch(/500.*50|50.*500/s);
+  expect(textOf(await agent.call('waitForJob', { job_id: 'backtest:LONG', seconds: 0 }))).toContain('"running"');
+});
+
+test('a key has twenty requests at once', async () => {
+  const call = (id: number) =>
+    post({
+      jsonrpc: '2.0',
+      id,
+      method: 'tools/call',
+      params: { name: 'waitForJob', arguments: { job_id: 'backtest:LONG', seconds: 50 } },
+    });
+  const waiting = Array.from({ length: 20 }, (_, id) => call(id));
+  await vi.waitFor(() => expect(asked.length).toBeGreaterThanOrEqual(20), { timeout: 30_000 });
+  const refused = await call(20);
+  expect([refused.status, await refused.json()]).toMatchObject([
+    429,
+    { error: { code: 'RATE_LIMITED', detail: { limit: 20 } } },
+  ]);
+  isCancelled = true; // ends the jobs, so that the calls are answered
+  for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(200);
+  expect((await call(21)).status).toBe(200);
+});
+
+const HOSTILE: readonly (readonly [string, unknown])[] = [
+  ['a list of messages', [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }]],
+  ['no JSON', '{'],
+  ['another protocol', { jsonrpc: '1.0', id: 1, method: 'tools/list' }],
+  ['a deep message', `{"jsonrpc":"2.0","id":1,"method":"x","params":${'['.repeat(5000)}${']'.repeat(5000)}}`],
+  ['a repeated member', '{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"tools/list"}'],
+  ['a long message', { jsonrpc: '2.0', id: 1, method: 'x'.repeat(2_000_000) }],
+];
+
+test.each(HOSTILE)('%s is refused by the checks of every route', async (_, body) => {
+  const response = await post(body);
+  const { error } = (await response.json()) as { error: { code: string } };
+  expect(response.status).toBeGreaterThanOrEqual(400);
+  expect(response.status).toBeLessThan(500);
+  expect(['MALFORMED_REQUEST', 'VALIDATION_FAILED', 'BODY_TOO_LARGE']).toContain(error.code);
+});
+
+const CALLS: readonly (readonly [string, string, unknown])[] = [
+  ['an unknown method', 'no/method', {}],
+  ['an unknown tool', 'tools/call', { name: 'waitForJobs', arguments: {} }],
+  ['a tool of a prototype', 'tools/call', { name: '__proto__', arguments: {} }],
+  ['a tool without a name', 'tools/call', { arguments: {} }],
+  ['a foreign resource', 'resources/read', { uri: 'file:///etc/passwd' }],
+  ['a foreign host', 'resources/read', { uri: 'divisor://service@evil.example/jobs' }],
+  ['an absent path', 'resources/read', { uri: 'divisor://service/../../etc/passwd' }],
+  ['a host in a path', 'resources/read', { uri: 'divisor://service//evil.example/' }],
+  ['a stream of events', 'resources/read', { uri: 'divisor://service/jobs/backtest:LONG/events' }],
+  ['a cursor of nobody', 'tools/list', { cursor: '-1' }],
+  ['a cursor past the end', 'resources/list', { cursor: '99999' }],
+  ['an unknown prompt', 'prompts/get', { name: 'nothing' }],
+  ['a prompt without its arguments', 'prompts/get', { name: 'design-index' }],
+];
+
+test.each(CALLS)('%s is an error of the protocol', async (_, method, params) => {
+  const response = await post({ jsonrpc: '2.0', id: 'a', method, params });
+  const { error, result } = (await response.json()) as { error?: { code: number; message: string }; result?: unknown };
+  expect(result).toBeUndefined();
+  expect([error?.code, error?.message.length]).toEqual([expect.any(Number), expect.any(Number)]);
+});
+
+test('arguments reach only the place that they belong to', async () => {
+  const agent = await agentWith('read+run');
+  const codeOf = async (given: Record<string, unknown>) => errorOf(await agent.call('getJob', given)).error;
+  for (const job_id of ['..', '.', '', '../health', 'backtest:LONG/events', 'backtest:LONG?wait=60', 'a\r\nx: y'])
+    expect((await codeOf({ job_id })).code, job_id).toMatch(/VALIDATION_FAILED|INVALID_IDENTIFIER/);
+  expect((await codeOf({ job_id: { toString: 1 } })).code).toBe('VALIDATION_FAILED');
+  expect(await codeOf({ job_id: 'backtest:LONG', waits: 5 })).toMatchObject({
+    code: 'VALIDATION_FAILED',
+    detail: {
+      findings: [{ code: 'UNKNOWN_FIELD', path: 'waits', message: expect.stringContaining('Did you mean wait?') }],
+    },
+  });
+  expect(asked).toEqual([]);
+  expect(errorOf(await agent.call('cancelJob', {})).error.detail).toMatchObject({
+    findings: [{ code: 'REQUIRED', path: 'job_id' }],
+  });
+});
+
+test('other methods of the path are not allowed', async () => {
+  for (const method of ['GET', 'DELETE', 'PUT']) {
+    const response = await app.fetch(
+      new Request(`${URL_HERE}/mcp`, { method, headers: { authorization: 'Bearer read' } }),
+    );
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
+  }
+});

@@ -1,0 +1,70 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+
+/** An agent: the SDK's client, and what a program reads of its answers. */
+export interface Agent {
+  readonly client: Client;
+  /** Calls a tool. */
+  call(name: string, given?: Readonly<Record<string, unknown>>): Promise<CallToolResult>;
+  /** JSON of an answer that must be a success. */
+  ok<T>(name: string, given?: Readonly<Record<string, unknown>>): Promise<T>;
+  close(): Promise<void>;
+}
+
+export interface AgentOptions {
+  readonly tools?: string;
+  readonly key?: string;
+  readonly fetch?: (url: string | URL, init?: RequestInit) => Promise<Response>;
+}
+
+export async function agentAt(url: string, { tools, key, fetch }: AgentOptions = {}): Promise<Agent> {
+  const address = new URL('/mcp', url);
+  if (tools !== undefined) address.searchParams.set('tools', tools);
+  const transport = new StreamableHTTPClientTransport(address, {
+    requestInit: { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } },
+    ...(fetch === undefined ? {} : { fetch }),
+  });
+  const client = new Client({ name: 'test', version: '1' });
+  await client.connect(transport as Parameters<Client['connect']>[0]); // its optional members differ in undefined only
+  const call = async (name: string, given: Readonly<Record<string, unknown>> = {}) =>
+    (await client.callTool({ name, arguments: { ...given } })) as CallToolResult;
+  return {
+    client,
+    call,
+    async ok<T>(name: string, given?: Readonly<Record<string, unknown>>) {
+      const result = await call(name, given);
+      if (result.isError === true) throw new Error(`${name}: ${textOf(result).slice(0, 2000)}`);
+      return JSON.parse(textOf(result)) as T;
+    },
+    close: () => client.close(),
+  };
+}
+
+/** The first text of a result. */
+export const textOf = ({ content }: CallToolResult): string => {
+  const [first] = content;
+  return first?.type === 'text' ? first.text : '';
+};
+
+export interface ToolError {
+  readonly error: { readonly code: string; readonly message: string; readonly detail: Record<string, unknown> | null };
+  readonly hint: string;
+}
+
+/** The error of a result that must be one. */
+export function errorOf(result: CallToolResult): ToolError {
+  if (result.isError !== true) throw new Error(`no error: ${textOf(result).slice(0, 500)}`);
+  return JSON.parse(textOf(result)) as ToolError;
+}
+
+/** Every tool of an agent, of all pages. */
+export async function toolsOf({ client }: Agent): Promise<Awaited<ReturnType<Client['listTools']>>['tools']> {
+  const tools = [];
+  for (let cursor: string | undefined; ;) {
+    const page = await client.listTools(cursor === undefined ? {} : { cursor });
+    tools.push(...page.tools);
+    cursor = page.nextCursor;
+    if (cursor === undefined) return tools;
+  }
+}

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { liveService, type LiveService } from '../../real/live.js';
+import { agentAt, errorOf, textOf, type Agent } from './agent.js';
+
+let service: LiveService;
+let agent: Agent;
+beforeAll(async () => {
+  service = await liveService();
+  agent = await agentAt(service.url, { tools: 'all' });
+});
+afterAll(async () => {
+  await agent.close();
+  await service.close();
+});
+
+const RULEBOOK = `The index holds the 20 largest securities by free-float market capitalisation.
+Constituents are weighted equally. The index is rebalanced quarterly, on the third Friday.
+It starts on 2019-01-02 on the calendar XNYS with a value of 100 in USD.`;
+
+const NUMBERS: Readonly<Record<string, string>> = { quarterly: 'quarterly', monthly: 'monthly' };
+
+/** A definition as a careless agent writes it first: the number of constituents is in the wrong field. */
+function firstDraft(rulebook: string) {
+  const [, count] = /the (\d+) largest/.exec(rulebook)!;
+  const [, frequency] = /rebalanced (\w+)/.exec(rulebook)!;
+  const [, baseDate, calendar] = /starts on (\S+) on the calendar (\w+)/.exec(rulebook)!;
+  return {
+    id: 'TWENTY',
+    name: 'Twenty largest',
+    calendar,
+    base_date: baseDate,
+    currency: 'USD',
+    rebalance: { frequency: NUMBERS[frequency!], anchor: 'third_friday' },
+    pipeline: {
+      selection: [{ id: 'size', type: 'TopN', params: { field: 'FREE_FLOAT_MARKET_CAP', number: Number(count) } }],
+      weighting: { type: 'EqualWeight' },
+    },
+  };
+}
+
+interface Finding {
+  readonly severity: string;
+  readonly code: string;
+  readonly path: string;
+  readonly accepted?: readonly string[];
+}
+interface Job {
+  readonly job_id: string;
+  readonly status: string;
+  readonly error: unknown;
+  readonly result: Readonly<Record<string, unknown>>;
+}
+
+/** Waits as an agent does: it calls the tool again while the job runs. */
+async function ended(started: Job): Promise<Job> {
+  let job = started;
+  while (job.status === 'pending' || job.status === 'running')
+    job = await agent.ok<Job>('waitForJob', { job_id: job.job_id, seconds: 50 });
+  expect([job.status, job.error]).toEqual(['succeeded', null]);
+  return job;
+}
+
+test('an agent designs an index from a rulebook, backtests it, explains its largest drawdown and renders a report', async () => {
+  await ended(
+    await agent.ok<Job>('generateSynthetic', {
+      body: { store_id: 'market', assets: 60, start: '2018-01-02', end: '2021-12-31', seed: 7 },
+    }),
+  );
+
+  // The findings name the wrong parameter and the accepted ones; the agent corrects it by them.
+  const draft = firstDraft(RULEBOOK);
+  const report = await agent.ok<{ valid: boolean; findings: readonly Finding[] }>('validateIndex', { body: draft });
+  expect(report.valid).toBe(false);
+  const [fault] = report.findings.filter(({ severity }) => severity === 'error');
+  expect(fault?.path).toContain('pipeline.selection[0].params');
+  const { number, ...params } = draft.pipeline.selection[0]!.params;
+  const corrected = {
+    ...draft,
+    pipeline: {
+      ...draft.pipeline,
+      selection: [{ ...draft.pipeline.selection[0]!, params: { ...params, count: number } }],
+    },
+  };
+  expect(await agent.ok('validateIndex', { body: corrected })).toMatchObject({ valid: true });
+
+  const { weights } = await agent.ok<{ weights: Readonly<Record<string, number>> }>('previewDocument', {
+    body: { document: corrected, as_of: '2021-06-18' },
+  });
+  expect(Object.values(weights)).toHaveLength(20);
+  for (const weight of Object.values(weights)) expect(weight).toBeCloseTo(1 / 20, 12);
+
+  await agent.ok('createIndex', { body: corrected, change_note: 'from the rulebook' });
+  await ended(await agent.ok<Job>('startBacktest', { index_id: 'TWENTY', body: {} }));
+
+  // The contributions between the peak and the trough sum to the fall of the level.
+  const { levels } = await agent.ok<{ levels: { index: readonly string[]; data: readonly number[] } }>('getLevels', {
+    index_id: 'TWENTY',
+    start: '2020-01-02',
+    end: '2020-12-31',
+  });
+  const worst = largestDrawdown(levels);
+  const { contributions } = await agent.ok<{ contributions: readonly { contribution: number }[] }>('getAttribution', {
+    index_id: 'TWENTY',
+    start: worst.peak,
+    end: worst.trough,
+  });
+  expect(contributions.reduce((sum, { contribution }) => sum + contribution, 0)).toBeCloseTo(worst.fall, 9);
+
+  const render = await ended(
+    await agent.ok<Job>('renderReport', { body: { index_id: 'TWENTY', template_id: 'FACTSHEET-A4' } }),
+  );
+  const { content } = await agent.call('getRender', { render_id: render.result['render_id'] });
+  const link = content.find((each) => each.type === 'resource_link')!;
+  const { contents } = await agent.client.readResource({ uri: link.uri });
+  const [file] = contents as readonly { mimeType?: string; blob: string }[];
+  expect([file!.mimeType, Buffer.from(file!.blob, 'base64').subarray(0, 5).toString()]).toEqual([
+    'application/pdf',
+    '%PDF-',
+  ]);
+});
+
+/** By its definition: the largest fall from a level to a later one. */
+function largestDrawdown({ index, data }: { readonly index: readonly string[]; readonly data: readonly number[] }) {
+  let worst = { fall: 0, peak: '', trough: '' };
+  for (let i = 0; i < data.length; i++)
+    for (let j = i + 1; j < data.length; j++) {
+      const fall = data[j]! / data[i]! - 1;
+      if (fall < worst.fall) worst = { fall, peak: index[i]!, trough: index[j]! };
+    }
+  return worst;
+}
+
+test('an error has the code of the service, a hint, and findings that name the place', async () => {
+  expect(errorOf(await agent.call('getIndex', { index_id: 'ABSENT' }))).toMatchObject({
+    error: { code: 'INDEX_NOT_FOUND' },
+    hint: expect.stringContaining('No index'),
+  });
+  const { error } = errorOf(await agent.call('createIndex', { body: { id: 'X', name: 5 } }));
+  expect(error.code).toBe('VALIDATION_FAILED');
+  const { findings } = error.detail as { readonly findings: readonly Finding[] };
+  expect(findings.map(({ path }) => path)).toContain('name');
+});
+
+test('a long answer is shortened, names its length and links to all of it', async () => {
+  const { identifiers } = await agent.ok<{ identifiers: readonly { identifier: string }[] }>('searchIdentifiers', {
+    limit: 1,
+  });
+  const result = await agent.call('getPrices', { identifier: identifiers[0]!.identifier, start: '2018-01-02' });
+  expect(Buffer.byteLength(textOf(result))).toBeLessThanOrEqual(50_000);
+  const [, notice, link] = result.content;
+  expect(notice?.type === 'text' && notice.text).toMatch(/has 10\d\d items/);
+  const whole = await service.ask('GET', (link as { uri: string }).uri.replace('divisor://service', ''));
+  const { contents } = await agent.client.readResource({ uri: (link as { uri: string }).uri });
+  expect(JSON.parse((contents[0] as { text: string }).text)).toEqual(whole.body);
+  expect(JSON.stringify(whole.body).length).toBeGreaterThan(50_000);
+});

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { API } from '#contract/api.js';
+import { isTool } from '#contract/mcp.js';
+import type { Route } from '#contract/route.js';
+import { createTeller, OPERATIONS, STORY, type Teller } from '../../guide/example-story.js';
+import { liveService, type Answer, type LiveService } from '../../real/live.js';
+import { agentAt, textOf, toolsOf, type Agent } from './agent.js';
+
+const ROUTES: Readonly<Record<string, Route>> = API;
+
+let service: LiveService;
+let agent: Agent;
+let teller: Teller;
+const called = new Set<string>();
+beforeAll(async () => {
+  service = await liveService();
+  agent = await agentAt(service.url, { tools: 'all' });
+  teller = createTeller({ ...service, ask: askByTool });
+});
+afterAll(async () => {
+  await agent.close();
+  await service.close();
+});
+
+/** A request of the examples as the call of a tool, with the status that its answer implies. */
+async function askByTool<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
+  const { id, given } = callOf(method, path, body);
+  if (id === 'callMcp' || !isTool(ROUTES[id]!)) return service.ask<T>(method, path, body);
+  called.add(id);
+  const result = await agent.call(id, given);
+  const text = textOf(result);
+  expect(Buffer.byteLength(JSON.stringify(result.content))).toBeLessThan(60_000); // quoted, and with its notice
+  const isJson = /^[[{]/.test(text);
+  const parsed = (isJson ? JSON.parse(text) : text) as T;
+  const isJob = isJson && (parsed as { status?: string }).status === 'pending';
+  return { status: result.isError === true ? 400 : isJob ? 202 : 200, headers: new Headers(), body: parsed };
+}
+
+/** The tool of a request, and its arguments by the template of its path. */
+function callOf(method: string, address: string, body: unknown) {
+  const { pathname, searchParams } = new URL(address, 'http://localhost');
+  for (const [id, { method: of, path }] of Object.entries(ROUTES)) {
+    const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+    const values = new RegExp(`^${path.replaceAll(/\{\w+\}/g, '([^/]+)')}$`).exec(pathname);
+    if (of !== method || values === null) continue;
+    if (
+      names.some(
+        (name, i) => ROUTES[id]!.params?.shape[name].safeParse(decodeURIComponent(values[i + 1]!)).success === false,
+      )
+    )
+      continue;
+    const inPath = names.map((name, i) => [name, decodeURIComponent(values[i + 1]!)] as const);
+    const query = [...searchParams].map(
+      ([name, value]) => [name, value.includes(',') ? value.split(',') : value] as const,
+    );
+    return { id, given: { ...Object.fromEntries([...inPath, ...query]), ...(body === undefined ? {} : { body }) } };
+  }
+  throw new Error(`${method} ${address} is no operation`);
+}
+
+test.each(STORY)('%s succeeds as a tool', async (id) => {
+  const { answer, job } = await teller.tell(id);
+  expect(`${answer.status < 300} ${answer.status < 300 ? '' : JSON.stringify(answer.body)}`.trim()).toBe('true');
+  if (job !== undefined) expect([job.status, job.error]).toEqual(['succeeded', null]);
+});
+
+test('every tool was called, and each describes its units and limits', async () => {
+  const tools = await toolsOf(agent);
+  expect(tools.map(({ name }) => name).filter((name) => !called.has(name))).toEqual(['waitForJob']);
+  for (const { name, description, inputSchema, annotations } of tools) {
+    expect(description, name).toMatch(/Units: .*\n?.*Limits: .*scope (?:open|read|write|run|data|publish|admin)/s);
+    expect(inputSchema.type, name).toBe('object');
+    const scope = ROUTES[name]?.scope ?? 'read';
+    expect(annotations?.readOnlyHint, name).toBe(scope === 'read' || scope === 'open');
+  }
+});
+
+test('the tools of the default sets are one page of at most 25,000 tokens', async () => {
+  const byDefault = await agentAt(service.url);
+  const page = await byDefault.client.listTools();
+  await byDefault.close();
+  expect(page.nextCursor).toBeUndefined();
+  expect(JSON.stringify(page).length).toBeLessThanOrEqual(100_100); // four characters a token, and the frame
+});
+
+test('resources, templates and prompts are listed, and every resource can be read', async () => {
+  await service.ok('PUT', '/indices/LISTED', {
+    ...(OPERATIONS.get('putIndex')!.requestBody!.content['application/json']!.example as object),
+    id: 'LISTED',
+  });
+  const { resources } = await agent.client.listResources();
+  expect(resources.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['openapi.json', 'guide', 'guide/define', 'LISTED', 'LISTED/methodology']),
+  );
+  for (const name of ['guide', 'guide/define', 'LISTED', 'LISTED/methodology']) {
+    const { contents } = await agent.client.readResource({ uri: resources.find((each) => each.name === name)!.uri });
+    expect((contents[0] as { text: string }).text.length, name).toBeGreaterThan(100);
+  }
+  const { resourceTemplates } = await agent.client.listResourceTemplates();
+  expect(resourceTemplates.map(({ name }) => name)).toContain('getLevels');
+  const names = new Set((await toolsOf(agent)).map(({ name }) => name));
+  for (const { name, arguments: asked = [] } of (await agent.client.listPrompts()).prompts) {
+    const given = Object.fromEntries(asked.map((each) => [each.name, `<${each.name}>`]));
+    const { messages } = await agent.client.getPrompt({ name, arguments: given });
+    const text = (messages[0]!.content as { text: string }).text;
+    for (const argument of Object.values(given)) expect(text).toContain(argument);
+    // A prompt names tools that there are.
+    for (const word of text.match(/\b(?:get|list|start|create|validate|preview|explain|pack|watch|wait)[A-Z]\w+/g) ??
+      [])
+      expect(names).toContain(word);
+  }
+});

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { shortenJson } from '#http/mcp/shorten-json.js';
+import { fc } from '../../fast-check.js';
+
+test('a text is never longer than its limit, and is JSON where a list could be cut', () => {
+  fc.assert(
+    fc.property(
+      fc.jsonValue({ maxDepth: 4 }),
+      fc.array(fc.double(), { maxLength: 400 }),
+      fc.integer({ min: 200, max: 5000 }),
+      (value, numbers, most) => {
+        const { text, cuts } = shortenJson({ value, numbers }, most);
+        expect(Buffer.byteLength(text)).toBeLessThanOrEqual(most);
+        if (cuts.every(({ path }) => path !== '')) JSON.parse(text);
+        if (cuts.length === 0) expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify({ value, numbers })));
+      },
+    ),
+  );
+});
+
+test('parallel lists keep the same places: the first and the last', () => {
+  const index = Array.from({ length: 5000 }, (_, i) => `day ${i}`);
+  const data = index.map((_, i) => i);
+  const { text, cuts } = shortenJson({ levels: { index, data } }, 4000);
+  const { levels } = JSON.parse(text) as { levels: { index: string[]; data: number[] } };
+  expect(levels.index).toEqual(levels.data.map((i) => `day ${i}`));
+  expect([levels.data[0], levels.data.at(-1)]).toEqual([0, 4999]);
+  expect(cuts.map(({ path, total }) => [path, total])).toEqual([
+    ['levels.index', 5000],
+    ['levels.data', 5000],
+  ]);
+});
+
+test('one long text and one long number of names are cut as well', () => {
+  const { text } = shortenJson({ text: 'x'.repeat(1_000_000), log: 'é'.repeat(100_000) }, 2000);
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(2000);
+  const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`S${i}`, 1 / (i + 1)]));
+  const kept = JSON.parse(shortenJson({ weights: many }, 5000).text) as { weights: object };
+  expect(Object.keys(kept.weights).at(-1)).toBe('S9999');
+});

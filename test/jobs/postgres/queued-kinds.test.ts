@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { rowOf } from '#jobs/postgres/job-documents.js';
+import type { QueueLimits } from '#jobs/queue.js';
+import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
+import { createQueues, job, LEASE_MS } from '../queue-port-world.js';
+import { RETRIES_AT_ONCE } from '../retries-at-once.js';
+import { createTestClock } from '../test-clock.js';
+import { openNode, type OpenedNode } from './open-node.js';
+
+const LIMITS: QueueLimits = {
+  retryOf: RETRIES_AT_ONCE,
+  queueMax: 1000,
+  ownerQueueMax: 1000,
+  endedMax: 1000,
+  jobBytesMax: 1000,
+  leaseMs: LEASE_MS,
+};
+
+/** The kind by which nodes of 0.2.0 and 0.3.0 claim a backtest: `kind = ANY('{backtest,...}')`. */
+const CLAIMED_BEFORE = 'backtest';
+
+describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
+  const { joinAs } = createQueues(() => Promise.reject(new Error('opened below')));
+  let world: TestSchema;
+  let node: OpenedNode & Awaited<ReturnType<typeof joinAs>>;
+
+  beforeAll(async () => {
+    world = await openTestSchema();
+    const opened = await openNode(world, LIMITS, createTestClock());
+    node = { ...opened, ...(await joinAs(opened.queue)) };
+  });
+
+  afterAll(async () => {
+    await node.close();
+    await world.drop();
+  });
+
+  async function rowOfJob(id: string) {
+    const [row] = await world.query(`SELECT kind, sequence FROM $schema.jobs WHERE job_id = 'backtest:${id}'`);
+    return { kind: String(row!['kind']), sequence: Number(row!['sequence']) };
+  }
+
+  /** Writes a job as a node of an earlier release does, which states its plain kind with every change. */
+  async function writeBefore(id: string, change: { readonly attempt: number; readonly sequence: number }) {
+    await node.documents.jobTransaction(async (tx) => {
+      const stored = (await tx.get('job', `backtest:${id}`)) as { readonly body: object };
+      const record = { ...stored.body, ...change };
+      await tx.put('job', `backtest:${id}`, record);
+      await tx.put('index', 'another', {}); // A commit of several documents writes the whole row.
+      tx.putJob({ ...rowOf(record as never), kind: CLAIMED_BEFORE });
+    });
+  }
+
+  test('keeps nodes of earlier releases from it until it is submitted again by one of them', async () => {
+    await node.queue.submit(job('a'));
+    const { kind, sequence } = await rowOfJob('a');
+    expect(kind).not.toBe(CLAIMED_BEFORE);
+    await writeBefore('a', { attempt: 2, sequence }); // Its attempt was given up.
+    expect(await rowOfJob('a')).toEqual({ kind, sequence });
+    await writeBefore('a', { attempt: 3, sequence: sequence + 1 }); // It failed and is retried.
+    expect(await rowOfJob('a')).toEqual({ kind, sequence: sequence + 1 });
+    await writeBefore('a', { attempt: 1, sequence: sequence + 2 });
+    expect(await rowOfJob('a')).toEqual({ kind: CLAIMED_BEFORE, sequence: sequence + 2 });
+    expect((await node.claimed()).job).toMatchObject({ job_id: 'backtest:a', kind: 'backtest' });
+  });
+
+  test('keeps this release from one of a later release, which is listed among the others of its kind', async () => {
+    await node.queue.submit(job('b'));
+    await world.query(`UPDATE $schema.jobs SET kind = 'backtest/99' WHERE job_id = 'backtest:b'`);
+    expect(await node.claim()).toBeUndefined();
+    expect(await node.queue.ids('backtest')).toContain('backtest:b');
+    const { jobs } = await node.queue.list({ kinds: ['backtest'], statuses: ['pending'], limit: 10 });
+    expect(jobs.map(({ job_id: id }) => id)).toEqual(['backtest:b']);
+  });
+});

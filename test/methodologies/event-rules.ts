@@ -1,0 +1,170 @@
+import { rebalanceSessions, runIndex, type HeldAfter, type Members, type Shares } from './index-run.js';
+import type { Market } from './market.js';
+import { EVERY_QUARTER, monthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
+import { buffered, capped, proportional, ranked, sum, type Weights } from './plain.js';
+
+const EVERY_MONTH = Array.from({ length: 12 }, (_, k) => k + 1);
+
+/** An index of market values whose constituents change between its reviews. */
+interface Changing {
+  readonly market: Market;
+  /** Money that a weight of one stands for, by free-float market value of securities below the cap. */
+  unit: number;
+}
+
+/** Weights under a cap; those below it say what market value a weight stands for. */
+function weighed(changing: Changing, t: number, { held, cap }: { held: readonly number[]; cap: number }): Weights {
+  const { market } = changing;
+  const weights = capped(
+    proportional(held, (i) => market.floatCap(i, t)),
+    cap,
+  );
+  const least = held.toSorted((a, b) => weights.get(a)! - weights.get(b)!)[0]!;
+  changing.unit = market.floatCap(least, t) / weights.get(least)!;
+  return weights;
+}
+
+/** Shares with a security in place of another, at its own market value. */
+function entering(
+  { market, unit }: Changing,
+  shares: Shares,
+  { t, enters, leaves }: { readonly t: number; readonly enters: number; readonly leaves: number | null },
+): Shares {
+  const staying = [...shares].filter(([i]) => i !== leaves);
+  return new Map([...staying, [enters, market.floatCap(enters, t) / unit / market.price(enters, t)]]);
+}
+
+interface Vacant {
+  readonly t: number;
+  readonly heldAfter: HeldAfter;
+  /** Securities that the last review left out, the best first. */
+  readonly order: readonly number[];
+  passes(security: number): boolean;
+}
+
+/** Shares with the first that pass in place of those that left at a close. */
+function replaced(changing: Changing, shares: Shares, { t, heldAfter, order, passes }: Vacant): Shares {
+  const left = [...heldAfter(t - 1)!.keys()].filter((i) => !shares.has(i));
+  return left.reduce((next) => {
+    const enters = order.find((i) => !next.has(i) && passes(i));
+    return enters === undefined ? next : entering(changing, next, { t, enters, leaves: null });
+  }, shares);
+}
+
+/** A hundred by size; one that leaves is replaced by the largest that the last review left out. */
+export const largest100: Rulebook = (market, baseDate) => {
+  const changing: Changing = { market, unit: NaN };
+  let leftOut: readonly number[] = [];
+  const run = runIndex(market, baseDate, {
+    ...EVERY_QUARTER,
+    lag: 13,
+    decide(t, members) {
+      const order = ranked(market.listed(t), (i) => market.cap(i, t));
+      const held = buffered(order, members, { count: 100, enter: 90, exit: 110 });
+      leftOut = order.filter((i) => !held.includes(i));
+      return weighed(changing, t, { held, cap: 1 });
+    },
+    between(t, shares, heldAfter) {
+      const listed = new Set(market.listed(t));
+      const passes = (i: number) => listed.has(i);
+      const next = replaced(changing, shares, { t, heldAfter, order: leftOut, passes });
+      return next === shares ? undefined : next;
+    },
+  });
+  return { '': run };
+};
+
+interface Leaders {
+  readonly coverage: number;
+  /** Last rank of the list on which a constituent stays between reviews. */
+  readonly exit: number;
+}
+
+const EURO = new Set(['AT', 'BE', 'DE', 'ES', 'FI', 'FR', 'IE', 'IT', 'LU', 'NL', 'PT']);
+
+/** The largest of each sector as near to a coverage as they come, and constituents; the largest first. */
+function selectionList(market: Market, t: number, { coverage, members }: { coverage: number; members: Members }) {
+  const size = (i: number) => market.floatCap(i, t);
+  const all = market.listed(t).filter((i) => EURO.has(market.text(i, t, 'COUNTRY')));
+  const list = new Set(all.filter((i) => members?.has(i)));
+  for (const sector of new Set(all.map((i) => market.text(i, t, 'SECTOR')))) {
+    const order = ranked(
+      all.filter((i) => market.text(i, t, 'SECTOR') === sector),
+      size,
+    );
+    const total = sum(order.map(size));
+    let covered = 0;
+    for (const i of order) {
+      const next = covered + size(i) / total;
+      if (next >= coverage) {
+        if (Math.abs(next - coverage) < Math.abs(covered - coverage)) list.add(i);
+        break;
+      }
+      list.add(i);
+      covered = next;
+    }
+  }
+  return ranked([...list], size);
+}
+
+export const leadersOfGroups =
+  ({ coverage, exit }: Leaders): Rulebook =>
+  (market, baseDate) => {
+    const { dates, close } = market.store;
+    const changing: Changing = { market, unit: NaN };
+    const cap = 0.1;
+    const listOn = (t: number, members: Members) => selectionList(market, t, { coverage, members });
+    const exits = new Set(rebalanceSessions(dates, { months: EVERY_MONTH, anchor: { day: 'date', date: 7 } }));
+    const firstBar = close.map((row) => row.findIndex((value) => !Number.isNaN(value)));
+    let leftOut: readonly number[] = [];
+
+    function withExits(t: number, shares: Shares, heldAfter: HeldAfter): Shares {
+      const decision = monthBefore(dates, t);
+      const members = exits.has(t) ? heldAfter(decision) : undefined;
+      if (members === undefined) return shares;
+      const others = new Set(listOn(decision, null));
+      const order = listOn(decision, new Set(members.keys()));
+      const low = order.slice(exit).filter((i) => shares.has(i));
+      const better = order.filter((i) => !shares.has(i) && others.has(i));
+      return low.toReversed().reduce((next, leaves, k) => {
+        const enters = better[k];
+        const pays = enters !== undefined && order.indexOf(enters) < order.indexOf(leaves);
+        return pays ? entering(changing, next, { t, enters, leaves }) : next;
+      }, shares);
+    }
+
+    function withEntries(t: number, shares: Shares): Shares {
+      const begun = firstBar.flatMap((first, i) => (first + 20 === t && !shares.has(i) ? [i] : []));
+      if (begun.length === 0) return shares;
+      const order = listOn(t, new Set(shares.keys()));
+      const fresh = order.slice(0, 25).filter((i) => begun.includes(i));
+      const worst = ranked([...shares.keys()], (i) => order.indexOf(i));
+      return fresh.reduce((next, enters, k) => entering(changing, next, { t, enters, leaves: worst[k]! }), shares);
+    }
+
+    const run = runIndex(market, baseDate, {
+      months: [9],
+      anchor: THIRD_FRIDAY,
+      reference: monthBefore,
+      decide(t, members) {
+        const list = listOn(t, members);
+        const held = buffered(list, members, { count: 50, enter: 40, exit: 60 });
+        leftOut = list.filter((i) => !held.includes(i));
+        return weighed(changing, t, { held, cap });
+      },
+      reviews: [
+        {
+          months: [3, 6, 12],
+          anchor: THIRD_FRIDAY,
+          decide: (t, members) => weighed(changing, t, { held: [...members!], cap }),
+        },
+      ],
+      between(t, shares, heldAfter) {
+        const passes = (i: number) => listOn(t, null).includes(i);
+        const filled = replaced(changing, shares, { t, heldAfter, order: leftOut, passes });
+        const next = withEntries(t, withExits(t, filled, heldAfter));
+        return next === shares ? undefined : next;
+      },
+    });
+    return { '': run };
+  };

@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import type { Run } from '#domain/backtest/run.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { announcedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
+import { openingFile, type IndexFile } from '#views/exports/index-file.js';
+import { proforma } from '#views/exports/tables/index-files.js';
+import { fc } from '../../fast-check.js';
+import type { ActionSketch } from '../../domain/backtest/market-builder.js';
+import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays } from '../../domain/index-mathematics/index-case.js';
+
+const DAYS = weekdays(16);
+
+/** The pro forma file of a run on a date, by a composer that knows nothing after it. */
+function announcedOn(run: Run, date: string): AnnouncedFile {
+  const { document, sm } = run.index.compositions;
+  const day = dayFrom(date);
+  const composer = createComposer({
+    market: sm.market,
+    calendars: CALENDARS,
+    documents: { X: document },
+    until: day,
+    createDecider: indexDecider,
+  });
+  return announcedFile(composer, { indexId: 'X', day });
+}
+
+const columnsOf = (run: Run) => {
+  const bytes = runToColumns(run, { contentHash: 'x' });
+  return openColumns((from, to) => bytes.slice(from, to));
+};
+
+const held = ({ names, shares }: IndexFile): Map<string, number> =>
+  new Map(names.flatMap((name, i) => (shares[i] === 0 ? [] : [[name, shares[i]!]])));
+
+const worth = ({ shares, price, fx }: IndexFile): number =>
+  shares.reduce((sum, own, i) => (own === 0 ? sum : sum + own * price[i]! * fx[i]!), 0);
+
+/** Reference dates on the first Friday, effective dates a week later. */
+const MONTHLY = {
+  frequency: 'monthly',
+  anchor: 'second_friday',
+  reference: { rule: 'sessions_before', sessions: 5 },
+  announcement: { rule: 'sessions_before', sessions: 3 },
+};
+
+describe('two securities of equal market value on the reference date, by hand', () => {
+  // Monday 4 March; the reference date is Friday 8 March, the announcement Tuesday 12 March, the effective date 15 March.
+  const run = runIndexCase({
+    close: {
+      A: [100, 100, 100, 100, 100, 100, 200, 200, 100, 100, 100, 100],
+      B: [50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50],
+    },
+    fields: { SHARES_OUTSTANDING: { A: Array(12).fill(100), B: Array(12).fill(200) } },
+    weighting: { type: 'MarketCapWeight' },
+    actions: [{ name: 'A', type: 'SPLIT', value: 2, ex: DAYS[8]! }],
+    rebalance: { ...MONTHLY, anchor: 'third_friday' },
+    document: { base_market_value: 20_000 },
+  });
+
+  test('nothing is announced before the announcement date, with the dates of what comes', () => {
+    expect(() => announcedOn(run, DAYS[6]!)).not.toThrow();
+    expect(() => announcedOn(run, DAYS[5]!)).toThrow(
+      'No rebalance of X is announced on 2024-03-11: the next one, effective on 2024-03-15, is announced on 2024-03-12.',
+    );
+  });
+
+  test('index shares are adjusted for a split, and their weights follow prices', () => {
+    const [before, after] = [announcedOn(run, DAYS[7]!), announcedOn(run, DAYS[8]!)];
+    expect([before.effective, after.effective].map((day) => formatDay(day))).toEqual([DAYS[9], DAYS[9]]);
+    expectNear(before.shares[0]! / before.shares[1]!, 100 / 200);
+    expectNear(after.shares[0]! / after.shares[1]!, 200 / 200);
+    // 100 of A at 200 and 200 of B at 50, as the index itself holds; the split changes neither weight.
+    for (const file of [before, after]) {
+      expectNear((file.shares[0]! * file.price[0]!) / worth(file), 2 / 3);
+      expectNear(worth(file), 30_000);
+      expectNear(file.divisor, 200);
+    }
+  });
+
+  test('the table has the effective date, and its rows in the order of identifiers', () => {
+    const announced = announcedOn(run, DAYS[8]!);
+    const window = { start: null, end: null };
+    const [batch] = [...proforma({ columns: columnsOf(run), window, market: run.index.book.sm.market, announced }, 0)];
+    const { columns } = batch!;
+    expect(Array.from(columns.effective_date, formatDay)).toEqual([DAYS[9], DAYS[9]]);
+    expect(columns.identifier.texts).toEqual(['A', 'B']);
+    expectNear(columns.weight[0]!, 2 / 3);
+    expectNear(columns.weighting_factor[1]!, 1);
+  });
+});
+
+const randomCase = fc.record({
+  steps: fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 64, maxLength: 64 }),
+  events: fc.uniqueArray(
+    fc.record({
+      name: fc.nat(3),
+      at: fc.integer({ min: 1, max: 15 }),
+      type: fc.constantFrom<ActionSketch['type']>('SPLIT', 'SPECIAL_DIVIDEND', 'DIVIDEND', 'ACQUISITION'),
+      size: fc.integer({ min: 1, max: 4 }),
+    }),
+    { maxLength: 5, selector: ({ name }) => name },
+  ),
+  weighting: fc.constantFrom('EqualWeight', 'PriceWeight', 'MarketCapWeight'),
+  rounding: fc.constantFrom({}, { rounding: { shares: 0, divisor: 6 }, base_market_value: 1e12 }),
+});
+
+type RandomCase = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
+
+function runOf({ steps, events, weighting, rounding }: RandomCase): Run {
+  const names = ['A', 'B', 'C', 'D'];
+  const path = (n: number): number[] => {
+    let price = 40 + 20 * n;
+    return DAYS.map((_, t) => (price *= 1 + steps[(5 * t + 17 * n) % 64]! / 1000));
+  };
+  const own = events.filter(({ name, type }) => name > 0 || type !== 'ACQUISITION');
+  const endOf = new Map(own.flatMap(({ name, at, type }) => (type === 'ACQUISITION' ? [[name, at]] : [])));
+  return runIndexCase({
+    close: {
+      ...Object.fromEntries(
+        names.map((name, n) => [name, path(n).map((price, t) => (t > (endOf.get(n) ?? 99) ? null : price))]),
+      ),
+      EURUSD: path(9),
+    },
+    fields: { SHARES_OUTSTANDING: Object.fromEntries(names.map((name, n) => [name, DAYS.map(() => 1000 * (n + 1))])) },
+    reference: { C: { CURRENCY: 'EUR' } },
+    universe: names,
+    actions: own.map(({ name, at, type, size }) => ({
+      name: names[name]!,
+      type,
+      ex: DAYS[at]!,
+      value: { SPLIT: 1 + size, ACQUISITION: 30 * size }[type as 'SPLIT'] ?? 0.5 * size,
+    })),
+    weighting: { type: weighting },
+    rebalance: { ...MONTHLY, anchor: 'third_friday' },
+    document: rounding,
+  });
+}
+
+test('on random markets a pro forma file is worth its level, and on its effective date it opens the session after', () => {
+  fc.assert(
+    fc.property(randomCase, (sketch) => {
+      const run = runOf(sketch);
+      const price = levelsIn(run, 'price');
+      const files = [6, 7, 8, 9].map((t) => announcedOn(run, DAYS[t]!));
+      files.forEach((file, k) => {
+        const isRounded = 'rounding' in sketch.rounding;
+        expectNear(worth(file) / file.divisor, price[6 + k]!, isRounded ? 1e-5 : 1e-10);
+        if (isRounded && sketch.weighting !== 'PriceWeight') expect(file.shares.every(Number.isInteger)).toBe(true);
+        if (k === 0) return;
+        // From one session to the next the shares of any two securities change only by their splits.
+        const before = held(files[k - 1]!);
+        const changes = [...held(file)].map(([name, own]) => {
+          const splits = sketch.events.filter(
+            ({ name: n, at, type }) => 'ABCD'[n] === name && type === 'SPLIT' && at === 6 + k,
+          );
+          const isPriceWeighted = sketch.weighting === 'PriceWeight';
+          return own / before.get(name)! / (isPriceWeighted ? 1 : splits.reduce((f, { size }) => f * (1 + size), 1));
+        });
+        for (const change of changes) expectNear(change, changes[0]!, isRounded ? 1e-5 : 1e-10);
+      });
+      const opened = openingFile(columnsOf(run), DAYS[10]!, run.index.book.sm.market);
+      const hasEvents = sketch.events.some(({ at }) => at === 10);
+      if (hasEvents) return;
+      const [next, last] = [held(opened), held(files[3]!)];
+      expect([...next.keys()].toSorted()).toEqual([...last.keys()].toSorted());
+      for (const [name, own] of last) expectNear(next.get(name)!, own, 1e-10);
+      expectNear(opened.divisor, files[3]!.divisor, 1e-10);
+    }),
+    { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 25) },
+  );
+});

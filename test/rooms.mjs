@@ -209,6 +209,7 @@ export const FAMILIES = {
     'reports',
     'sql',
     'door.ts',
+    'rest.ts',
     'tasks.ts',
     'main.ts',
   ],

@@ -2,6 +2,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { TaskStopped, WorkerLost, type Lane, type TaskRun, type ThreadLoss, type ThreadPool } from './compute-pool.js';
 import { openSpan, reportTiming, type OpenSpan } from '#base/tracing/spans.js';
 import { askToStop, newControlCells, readProgress, threadOf } from './control-cells.js';
+import { createLaneRest, type LaneRest } from './lane-rest.js';
 import { openLaneThreads, type LaneThreads } from './lane-threads.js';
 import type { ControlCells, PanelMemory, TaskMessage, TaskOutcome } from './thread-messages.js';
 
@@ -20,6 +21,8 @@ export interface PoolOptions {
   readonly memory?: PanelMemory;
   /** True where each lane starts a thread before it has a task. */
   readonly startsAhead?: boolean;
+  /** Time without a task after which the threads of a lane give memory back. */
+  readonly restMs?: number;
   /** What a task has to stop by itself before its thread is ended. */
   readonly patienceMs?: number;
   /** Module of the threads' entry function. */
@@ -35,6 +38,8 @@ const LIGHT_WORKERS = 1;
 const HEAP_MEGABYTES = 2048;
 /** Cooperative stops take 10 ms at most, a new thread up to 66 ms. */
 const PATIENCE_MS = 250;
+/** Longer than the pauses of a person who works. */
+const REST_MS = 30_000;
 
 /** Heap of one thread when all of them share the budget, within what a heap is good for. */
 export function heapMegabytes(budgetBytes: number, workers: number): number {
@@ -52,6 +57,7 @@ interface LaneState extends LaneThreads {
   /** Tasks that run and yield to others. */
   readonly yielding: Set<ControlCells>;
   readonly onThreadLost: (cause: ThreadLoss) => void;
+  readonly rest: LaneRest;
 }
 
 interface Errand {
@@ -76,6 +82,7 @@ export function createPool(options: PoolOptions): ThreadPool {
     queueMax = QUEUE_MAX,
     heapMegabytes = HEAP_MEGABYTES,
     patienceMs = PATIENCE_MS,
+    restMs = REST_MS,
     memory,
     onFault = () => {},
     onThreadLost = () => {},
@@ -85,7 +92,8 @@ export function createPool(options: PoolOptions): ThreadPool {
     const { numerics = 'wasm', startsAhead = true, door } = options;
     const opened = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, door, onFault });
     const tasks = { waiting: [], yielding: new Set<ControlCells>(), latest: new Map<string, number>() };
-    return { ...opened, ...tasks, threads, queueMax: queueMax[lane], patienceMs, onThreadLost };
+    const rest = createLaneRest(restMs, () => restAll(opened));
+    return { ...opened, ...tasks, threads, queueMax: queueMax[lane], patienceMs, onThreadLost, rest };
   };
   const lanes: Record<Lane, LaneState> = { heavy: openLane('heavy', workers), light: openLane('light', lightWorkers) };
 
@@ -123,6 +131,7 @@ export function createPool(options: PoolOptions): ThreadPool {
       await Promise.all(
         Object.values(lanes).map(async (state) => {
           for (const errand of state.waiting.splice(0)) errand.reject(new TaskStopped('The pool is closed.'));
+          state.rest.close();
           await state.close();
         }),
       );
@@ -142,13 +151,21 @@ function dispatch(state: LaneState): void {
     const { cells } = errand.message;
     if (errand.yields) state.yielding.add(cells);
     Atomics.add(state.running, 0, 1);
+    state.rest.begin();
     void perform(state, errand).finally(() => {
       state.yielding.delete(cells);
       Atomics.sub(state.running, 0, 1);
       dispatch(state);
+      if (state.running[0] === 0) state.rest.end();
     });
   }
   if (state.waiting.length > 0) state.yielding.forEach(askToStop);
+}
+
+/** Each idle thread takes one rest: it is done in less than a tenth of a second, and a task may come next. */
+function restAll({ piscina }: LaneThreads): void {
+  for (let i = 0; i < piscina.threads.length; i++)
+    void piscina.run({ task: 'rest', input: null, cells: newControlCells() }).catch(() => {}); // A thread that has just ended.
 }
 
 async function perform(state: LaneState, errand: Errand): Promise<void> {

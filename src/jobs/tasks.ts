@@ -186,6 +186,8 @@ export interface Tasks {
   'hash-files': { input: SharedHashes; output: null };
   /** Nothing but to be ready: code of tasks, the market and a run there when they are given. */
   'warm-up': { input: WarmUpInput; output: null };
+  /** Gives memory of an idle thread back to the system. */
+  rest: { input: null; output: null };
   /** A stored model as an Arrow stream. */
   'risk-model-arrow': {
     input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> };

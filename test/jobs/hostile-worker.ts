@@ -1,8 +1,10 @@
+import { getHeapStatistics } from 'node:v8';
 import { threadId } from 'node:worker_threads';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createDoor } from '#workers/door.js';
 import { hashedBytes } from '#workers/output/hand-over.js';
+import { rest } from '#workers/rest.js';
 
 declare const WebAssembly: {
   instantiate(
@@ -58,6 +60,14 @@ const ENDLESS = Uint8Array.of(
 const tasks = {
   echo: (input: unknown) => input,
   thread: () => threadId,
+  /** Fills the heap and forgets it, as many backtests do. @returns bytes of the heap then */
+  litter() {
+    const rows: object[] = [];
+    for (let i = 0; i < 1_000_000; i++) rows.push({ i, text: `row ${i}` });
+    return getHeapStatistics().total_heap_size + rows.length;
+  },
+  'heap-bytes': () => getHeapStatistics().total_heap_size,
+  rest,
   bytes: (size: number) => ({
     first: hashedBytes(new Uint8Array(size).fill(7)),
     nested: { second: hashedBytes('text') },

@@ -6,7 +6,9 @@ import type { TaskName } from '#jobs/tasks.js';
 
 /** The pool with the hostile worker's tasks, whose names and shapes the product's map does not know. */
 function openHostilePool(
-  options: Partial<Pick<PoolOptions, 'workers' | 'queueMax' | 'patienceMs' | 'onThreadLost'>> = {},
+  options: Partial<
+    Pick<PoolOptions, 'workers' | 'queueMax' | 'patienceMs' | 'restMs' | 'heapMegabytes' | 'onThreadLost'>
+  > = {},
 ) {
   const pool: ThreadPool = createPool({
     workers: 2,
@@ -35,6 +37,29 @@ const hasStarted = (run: TaskRun<unknown>): boolean => run.progress().message !=
 
 /** From Node 22 on the fault of an output that cannot be sent ends its thread, as it cannot be sent either. */
 const ENDS_UNSENT = Number.parseInt(process.versions.node, 10) >= 22;
+
+describe('a thread that waits', () => {
+  const MiB = 2 ** 20;
+  const heapOf = async (run: ReturnType<typeof openHostilePool>['run']) => (await run('heap-bytes').output) as number;
+
+  test('gives the memory of its garbage back after a while, and runs on', async () => {
+    const { pool, run } = openHostilePool({ workers: 1, heapMegabytes: 512, restMs: 20 });
+    expect(await run('litter').output).toBeGreaterThan(100 * MiB);
+    const thread = await run('thread').output;
+    // Longer than the pause, so that each look comes after a rest.
+    await expect.poll(() => heapOf(run), { interval: 200, timeout: 20_000 }).toBeLessThan(64 * MiB);
+    expect(await run('thread').output).toBe(thread);
+    await pool.close();
+  });
+
+  test('keeps it while the pauses between tasks are short', async () => {
+    const { pool, run } = openHostilePool({ workers: 1, heapMegabytes: 512, restMs: 3_600_000 });
+    await run('litter').output;
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(await heapOf(run)).toBeGreaterThan(100 * MiB);
+    await pool.close();
+  });
+});
 
 describe('what a task gives', () => {
   test('comes back, its bytes moved and hashed in the thread', async () => {

@@ -126,7 +126,7 @@ export function jobStatement({ draft, events, jobs, time }: CommitOrder, token: 
       values: [...common(), ...sealed(1), row.kind, row.lane, row.owner, row.sequence, row.estimated_bytes],
     };
   // The input of a job in parts may name artifacts, which become garbage: `commit_3` reports them.
-  const dropsArtifacts = goneIds!.length > 0 && KINDS_IN_PARTS.has(row.kind);
+  const dropsArtifacts = goneIds!.length > 0 && KINDS_IN_PARTS.has(id.slice(0, id.indexOf(':')));
   if ((words === 'job -' || words === 'job - job-input') && version !== ABSENT && !dropsArtifacts)
     return moveStatement(row, [...common(), version, goneIds!.length > 0]);
   return undefined;

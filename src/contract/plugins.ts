@@ -62,7 +62,9 @@ export const Plugin = z
     name: z.string(),
     description: z.string().nullable(),
     kind,
-    inputs: z.record(z.string(), z.strictObject({ expression, sessions })),
+    inputs: z
+      .record(z.string(), z.strictObject({ expression, sessions }))
+      .meta({ description: 'Columns that it reads, by name.' }),
     parameters: z.record(z.string(), ParameterTerms),
     source,
     sha256: z.string().meta({ description: 'SHA-256 of the plug-in, which is part of every run that it computes.' }),

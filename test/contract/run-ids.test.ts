@@ -14,6 +14,7 @@ const OF_NO_ONE_RUN = [
   'listRuns',
   'priceFutures',
   'priceTrs',
+  'runSql',
 ];
 
 const takesRun = ({ query, body }: Route): boolean =>

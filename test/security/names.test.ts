@@ -178,6 +178,7 @@ function withInherited(body: unknown): unknown[] {
 
 test('a body with inherited names as members, at whatever place, is refused and is no defect', async () => {
   const { paths } = await services[0]!.ok<{ paths: Record<string, Record<string, Operation>> }>('GET', '/openapi.json');
+  delete paths['/mcp']; // Its errors are those of JSON-RPC, which the tests of agents check.
   const asks = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, { requestBody }]) =>
       withInherited(requestBody?.content['application/json']?.example).map((body) => ({ path, method, body })),

@@ -10,6 +10,8 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   store_id: (tenant) => `${tenant}store`,
   model_id: (tenant) => `${tenant}model`,
   document_id: (tenant) => `${tenant}eq`,
+  plugin_id: (tenant) => `${tenant}plugin`,
+  sweep_id: (tenant) => `${tenant}sweep`,
   job_id: (tenant) => `backtest:${tenant}eq`,
   kind: () => 'index',
   identifier: () => 'A',

@@ -1886,10 +1886,13 @@ export interface DatapointRequest {
       readonly kind: 'datapoint' | 'selection' | 'weighting';
       /** SHA-256 of the plug-in as it is stored. */
       readonly sha256: string;
+      /** Inputs, in the order of the program. */
       readonly inputs: readonly {
         /** Display name. */
         readonly name: string;
+        /** Expression of the values. */
         readonly expression: ExpressionNodeInput;
+        /** Trailing sessions of which each security has a value. */
         readonly sessions: number;
       }[];
       /** Those that are given and the defaults of the others. */
@@ -3824,10 +3827,13 @@ export interface IndexDocument {
       readonly kind: 'datapoint' | 'selection' | 'weighting';
       /** SHA-256 of the plug-in as it is stored. */
       readonly sha256: string;
+      /** Inputs, in the order of the program. */
       readonly inputs: readonly {
         /** Display name. */
         readonly name: string;
+        /** Expression of the values. */
         readonly expression: ExpressionNode;
+        /** Trailing sessions of which each security has a value. */
         readonly sessions: number;
       }[];
       /** Those that are given and the defaults of the others. */
@@ -3894,10 +3900,13 @@ export interface IndexDocumentBody {
       readonly kind: 'datapoint' | 'selection' | 'weighting';
       /** SHA-256 of the plug-in as it is stored. */
       readonly sha256: string;
+      /** Inputs, in the order of the program. */
       readonly inputs: readonly {
         /** Display name. */
         readonly name: string;
+        /** Expression of the values. */
         readonly expression: ExpressionNodeInput;
+        /** Trailing sessions of which each security has a value. */
         readonly sessions: number;
       }[];
       /** Those that are given and the defaults of the others. */
@@ -5794,6 +5803,7 @@ export interface Plugin {
   readonly description: string | null;
   /** The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights. */
   readonly kind: 'datapoint' | 'selection' | 'weighting';
+  /** Columns that it reads, by name. */
   readonly inputs: Readonly<Record<string, {
     /** Expression of numbers, as `max(CLOSE, window=252)`. */
     readonly expression: string;

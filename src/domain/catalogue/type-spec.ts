@@ -73,6 +73,8 @@ export interface CatalogueEntry {
   readonly unit?: NonNullable<TypeSpec['unit']>;
   readonly kind?: NonNullable<TypeSpec['kind']>;
   readonly convex?: boolean;
+  /** Set for a class whose parameter `plugin` names a plug-in of the document; its kind is the category. */
+  readonly takesPlugin?: true;
 }
 
 /** The served form of an entry. */

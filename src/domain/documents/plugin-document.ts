@@ -19,13 +19,20 @@ export const PluginValue = z.union([z.number(), z.string().max(200), z.boolean()
 const sessions = z.int().min(1).max(SESSIONS_BACK_MAX);
 
 /** An input as it is computed. */
-const BoundInput = z.strictObject({ name: z.string(), expression: NumberExpression, sessions });
+const BoundInput = z.strictObject({
+  name: z.string(),
+  expression: NumberExpression.meta({ description: 'Expression of the values.' }),
+  sessions: sessions.meta({ description: 'Trailing sessions of which each security has a value.' }),
+});
 
 /** A stored plug-in as a document that is computed carries it. */
 const PluginCode = z.strictObject({
   kind: z.enum(PLUGIN_KINDS),
   sha256: z.string().meta({ description: 'SHA-256 of the plug-in as it is stored.' }),
-  inputs: z.array(BoundInput).max(LIMITS.MAX_PLUGIN_INPUTS),
+  inputs: z
+    .array(BoundInput)
+    .max(LIMITS.MAX_PLUGIN_INPUTS)
+    .meta({ description: 'Inputs, in the order of the program.' }),
   parameters: z
     .record(z.string(), PluginValue)
     .meta({ description: 'Those that are given and the defaults of the others.' }),

@@ -114,7 +114,7 @@ function placeOf(query: string, line: number, column: number): Place {
 }
 
 /** A message of DuckDB with a line of the query and a mark below it. */
-const MARKED = /\n+LINE (\d+): (.*)\n( *)\^/s;
+const MARKED = /\nLINE (\d+): ([^\n]*)\n( *)\^/;
 
 /**
  * Converts an error of DuckDB to a refusal that names the place.

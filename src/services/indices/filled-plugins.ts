@@ -3,6 +3,7 @@ import { circleIn } from '#domain/datapoints/expressions/reads.js';
 import { definitionsOf } from '#domain/documents/definitions.js';
 import { givenFindings, pluginCode } from '#domain/documents/plugin-code.js';
 import { PluginDocument, type NamedPlugins, type PluginKind } from '#domain/documents/plugin-document.js';
+import { selectionClassOf, weightingClassOf } from '#domain/rules/catalogue.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { DocumentReader } from '#store/port.js';
 
@@ -62,11 +63,11 @@ async function pluginOf(reader: Reader, id: string) {
   return data && { plugin: data, sha256: stored.etag };
 }
 
-/** Classes of rules that are plug-ins, with the kind that they take. */
-const KINDS: ReadonlyMap<string, PluginKind> = new Map([
-  ['PluginFilter', 'selection'],
-  ['PluginWeight', 'weighting'],
-]);
+/** The kind of plug-in that a class of rules takes; undefined for a class that takes none. */
+function kindTakenBy(type: string): PluginKind | undefined {
+  const entry = selectionClassOf(type) ?? weightingClassOf(type);
+  return entry?.takesPlugin === true ? entry.category : undefined;
+}
 
 /** Rules that name another kind of plug-in, or none. */
 function kindFindings({ pipeline, reviews = [] }: IndexDocument, plugins: NamedPlugins): Finding[] {
@@ -79,7 +80,7 @@ function kindFindings({ pipeline, reviews = [] }: IndexDocument, plugins: NamedP
     ]),
   ];
   return rows.flatMap(({ row, path }): Finding[] => {
-    const kind = KINDS.get(row.type);
+    const kind = kindTakenBy(row.type);
     if (kind === undefined) return [];
     const name = String(row.params['plugin']);
     const found = Object.hasOwn(plugins, name) ? plugins[name]!.code!.kind : undefined;

@@ -8,7 +8,7 @@ export const COMPLETED: readonly (readonly [line: string, words: readonly string
   ['weights EVEN --c', ['--csv']],
   ['export weights --ind', ['--index']],
   ['export constit', ['constituents']],
-  ['export weights --format ', ['arrow', 'csv', 'json', 'xlsx']],
+  ['export weights --format ', ['arrow', 'csv', 'json', 'parquet', 'xlsx']],
   ['export weights --format=x', ['xlsx']],
   ['import ./prices --on-duplicate ', ['first', 'identical', 'last', 'refuse']],
   ['inspect ./prices --adjustment s', ['splits']],

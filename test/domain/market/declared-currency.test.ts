@@ -41,7 +41,7 @@ describe('the currency that a store declares', () => {
     levels(made).forEach((level, t) =>
       expect(level).toBeCloseTo((50 * (CLOSE.A[t]! / 100 + CLOSE.B[t]! / 50) * rates[t]!) / 1.1, 10),
     );
-    expect(codes(made)).toEqual([]);
+    expect(codes(made)).toEqual(['DEFAULT_TAKEN']);
   });
 
   test('is crossed where the pair is missing, which the run reports with the pairs that take its place', () => {
@@ -144,6 +144,7 @@ describe('without a declared currency', () => {
   test('an index is told how many of its names are taken to be in its currency', () => {
     const made = run(marketOf(null, { A: { CURRENCY: 'USD' } }), indexOf());
     expect(made.findings).toMatchObject([
+      { code: 'DEFAULT_TAKEN', path: 'pipeline.treatment.max_stale_sessions', value: 5 },
       {
         severity: 'warning',
         code: 'CURRENCY_ASSUMED',
@@ -153,11 +154,12 @@ describe('without a declared currency', () => {
       },
     ]);
     expect(codes(run(marketOf(null), indexOf('USD', { kind: 'list', identifiers: ['A'] })))).toEqual([
+      'DEFAULT_TAKEN',
       'CURRENCY_ASSUMED',
     ]);
     expect(
       codes(run(marketOf(null, { A: { CURRENCY: 'USD' } }), indexOf('USD', { kind: 'list', identifiers: ['A'] }))),
-    ).toEqual([]);
+    ).toEqual(['DEFAULT_TAKEN']);
   });
 
   test('a rate between currencies in use needs none', () => {

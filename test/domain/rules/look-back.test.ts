@@ -142,6 +142,9 @@ const FITTING: Readonly<Record<string, object>> = {
   MarketCapFilter: { minimum: 2e9, incumbent_minimum: 1e9 },
   LiquidityFilter: { minimum: 1000, window: 60, incumbent_minimum: 500 },
   DividendFilter: { minimum_yield: 0.001, minimum_years: 1 },
+  // A plug-in is read by its name, as a column is.
+  PluginFilter: { plugin: 'CLOSE' },
+  PluginWeight: { plugin: 'CLOSE' },
   FixedWeight: { weights: { [MARKET.identifiers[1]!]: 0.5, [MARKET.identifiers[4]!]: 0.5 } },
 };
 

@@ -230,7 +230,8 @@ describe('with its example', () => {
   const constituents = market.identifiers.flatMap((_, column) => (column % 3 === 0 ? [column] : []));
 
   test.each(SELECTION_CLASSES)('$type keeps a name that has a value exactly when it reached all it had to', (rule) => {
-    const params = rule.example['params'] as Record<string, unknown>;
+    const given = rule.example['params'] as Record<string, unknown>;
+    const params = rule.takesPlugin === true ? { plugin: 'CLOSE' } : given; // It is read by its name, as a column is.
     const verdict = decided(market, { type: rule.type, params, constituents });
     verdict.kept.forEach((kept, position) => {
       const { value, thresholds } = verdict.because(position);

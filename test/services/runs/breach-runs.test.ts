@@ -226,8 +226,8 @@ test('a rebalance that a breach called for is announced from its session on, in 
 test('a table is of a file: beside JSON it is refused with what it needs, and as CSV it is honoured', async () => {
   for (const [path, table, formats] of [
     ['/indices/W/actions', 'constituents', ['csv']],
-    ['/analytics/W/exposures', 'concentration', ['csv', 'arrow']],
-    ['/analytics/W/limits', 'breaches', ['csv', 'arrow', 'xlsx']],
+    ['/analytics/W/exposures', 'concentration', ['csv', 'arrow', 'parquet', 'xlsx']],
+    ['/analytics/W/limits', 'breaches', ['csv', 'arrow', 'parquet', 'xlsx']],
   ] as const) {
     const refused = await fetch(`${services[0]!.url()}${path}?table=${table}`);
     expect(refused.status).toBe(422);

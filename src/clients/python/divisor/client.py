@@ -461,7 +461,7 @@ _bars: Dict[str, Any] = {}
 def _tqdm_bar(job: Mapping[str, Any]) -> None:
     bar = _bars.get(job["job_id"])
     if bar is None:
-        bar = _bars[job["job_id"]] = tqdm.tqdm(total=100, desc=job["job_id"], bar_format="{desc} {percentage:3.0f} % |{bar}| {postfix}")
+        bar = _bars[job["job_id"]] = tqdm.tqdm(total=100, desc=job["job_id"], bar_format="{desc} {percentage:3.0f}% |{bar}| {postfix}")
     bar.n = round(100 * job["progress"])
     bar.set_postfix_str(job["message"] or job["status"])
     if job["status"] not in ("pending", "running"):

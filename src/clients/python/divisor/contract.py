@@ -2115,7 +2115,9 @@ class DatapointInput(_DatapointInput, total=False):
 class DatapointRequestPluginsCodeDatapointInputs(t.TypedDict):
     #: Display name.
     name: str
+    #: Expression of the values.
     expression: ExpressionNodeInput
+    #: Trailing sessions of which each security has a value.
     sessions: int
 
 
@@ -2124,6 +2126,7 @@ class DatapointRequestPluginsCodeDatapoint(t.TypedDict):
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: SHA-256 of the plug-in as it is stored.
     sha256: str
+    #: Inputs, in the order of the program.
     inputs: t.Sequence[DatapointRequestPluginsCodeDatapointInputs]
     #: Those that are given and the defaults of the others.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
@@ -4295,7 +4298,9 @@ class IndexDeletion(t.TypedDict):
 class IndexDocumentPluginsCodeDatapointInputs(t.TypedDict):
     #: Display name.
     name: str
+    #: Expression of the values.
     expression: ExpressionNode
+    #: Trailing sessions of which each security has a value.
     sessions: int
 
 
@@ -4304,6 +4309,7 @@ class IndexDocumentPluginsCodeDatapoint(t.TypedDict):
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: SHA-256 of the plug-in as it is stored.
     sha256: str
+    #: Inputs, in the order of the program.
     inputs: t.Sequence[IndexDocumentPluginsCodeDatapointInputs]
     #: Those that are given and the defaults of the others.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
@@ -4376,7 +4382,9 @@ class IndexDocument(_IndexDocument, total=False):
 class IndexDocumentBodyPluginsCodeDatapointInputs(t.TypedDict):
     #: Display name.
     name: str
+    #: Expression of the values.
     expression: ExpressionNodeInput
+    #: Trailing sessions of which each security has a value.
     sessions: int
 
 
@@ -4385,6 +4393,7 @@ class IndexDocumentBodyPluginsCodeDatapoint(t.TypedDict):
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: SHA-256 of the plug-in as it is stored.
     sha256: str
+    #: Inputs, in the order of the program.
     inputs: t.Sequence[IndexDocumentBodyPluginsCodeDatapointInputs]
     #: Those that are given and the defaults of the others.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
@@ -6513,6 +6522,7 @@ class Plugin(t.TypedDict):
     description: t.Optional[str]
     #: The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights.
     kind: t.Literal["datapoint", "selection", "weighting"]
+    #: Columns that it reads, by name.
     inputs: t.Mapping[str, PluginInputs]
     #: Its parameters in form order.
     parameters: t.Mapping[str, PluginParameters]

@@ -7,6 +7,7 @@ import { missingText, reason, valuesOf } from '../verdicts.js';
 export const pluginFilter = selectionClass({
   type: 'PluginFilter',
   label: 'Plug-in filter',
+  takesPlugin: true,
   help: 'Keeps the names that a plug-in of the document keeps.',
   params: z.strictObject({ plugin: parameters.pluginName, missing: parameters.missing }),
   example: { id: 'near-high', type: 'PluginFilter', params: { plugin: 'NEAR_HIGH' } },

@@ -7,6 +7,7 @@ import { weighed, weightingClass } from '../weighting-class.js';
 export const pluginWeight = weightingClass({
   type: 'PluginWeight',
   label: 'Plug-in weight',
+  takesPlugin: true,
   help: 'Weights in proportion to the values of a plug-in; a security with a negative or missing value is not held.',
   params: z.strictObject({ plugin: parameters.pluginName }),
   example: { type: 'PluginWeight', params: { plugin: 'SLOW_TILT' } },

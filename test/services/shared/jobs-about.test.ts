@@ -58,7 +58,7 @@ function worldWith(isThere: () => boolean) {
   const documents = { get } as unknown as DocumentStore; // only asked for documents
   const artifacts = {
     path: () => '',
-    read: async () => Buffer.from('{"request":{}}'),
+    read: async () => Buffer.from('{"documents":{},"request":{}}'),
     newName: () => 'n',
     destination: { kind: 'folder' },
     isIntact: async () => true,

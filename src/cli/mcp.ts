@@ -36,7 +36,7 @@ export async function mcp(argv: readonly string[], environment: NodeJS.ProcessEn
   const { flags, common } = readCommandLine('mcp', MCP_GRAMMAR, argv);
   return connected(common, environment, async (client, address) => {
     await client.call('getPrincipal'); // refuses a wrong key before the agent sends anything
-    await bridge(await loadSdk(), address, flags.text('tools'));
+    await bridge(loadSdk(), address, flags.text('tools'));
     return EXIT.done;
   });
 }

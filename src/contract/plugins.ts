@@ -1,36 +1,24 @@
 import { z } from 'zod';
-import { PLUGIN_KINDS, PluginMember, PluginValue } from '#domain/documents/plugin-document.js';
-import { SESSIONS_BACK_MAX } from '#domain/datapoints/field-request.js';
+import {
+  PluginDocument,
+  PluginInput,
+  PluginMember,
+  PluginParameter,
+  PluginValue,
+} from '#domain/documents/plugin-document.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Id } from '#domain/schema/shape.js';
 import { listingQuery, purgeQuery, skippedFields } from './common.js';
 import { routes } from './route.js';
 
-const expression = z
-  .string()
-  .min(1)
-  .max(LIMITS.MAX_EXPRESSION_LENGTH)
-  .meta({ description: 'Expression of numbers, as `max(CLOSE, window=252)`.' });
+const { kind, source } = PluginDocument.shape;
+const { expression, sessions } = PluginInput.shape;
+const { minimum, maximum, help } = PluginParameter.shape;
 
-const sessions = z.int().min(1).max(SESSIONS_BACK_MAX).meta({
-  description: 'Trailing sessions up to the decision date, of which the expression gives one value each.',
-});
-
-const kind = z.enum(PLUGIN_KINDS).meta({
-  description:
-    'The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights.',
-});
-
-const source = z.string().min(1).max(LIMITS.MAX_PLUGIN_SOURCE).meta({
-  description:
-    'JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security.',
-});
-
-const ParameterTerms = z.strictObject({
-  default: PluginValue,
-  minimum: z.number().nullable().default(null),
-  maximum: z.number().nullable().default(null),
-  help: z.string().max(500).nullable().default(null),
+const ParameterTerms = PluginParameter.extend({
+  minimum: minimum.default(null),
+  maximum: maximum.default(null),
+  help: help.default(null),
 });
 
 export const PluginUpsert = z
@@ -59,14 +47,7 @@ export type PluginUpsert = z.infer<typeof PluginUpsert>;
 export const Plugin = z
   .strictObject({
     plugin_id: z.string(),
-    name: z.string(),
-    description: z.string().nullable(),
-    kind,
-    inputs: z
-      .record(z.string(), z.strictObject({ expression, sessions }))
-      .meta({ description: 'Columns that it reads, by name.' }),
-    parameters: z.record(z.string(), ParameterTerms),
-    source,
+    ...PluginDocument.shape,
     sha256: z.string().meta({ description: 'SHA-256 of the plug-in, which is part of every run that it computes.' }),
     updated_at: z.string(),
   })

@@ -58,7 +58,7 @@ export function runPlan(input: PlanInput): Api.Backtest {
     level: columns.f64('level'),
     metrics: parts.metrics(),
     total_costs: columns.f64('costs').reduce((sum, cost) => sum + cost, 0),
-    findings: parts.findings() as Api.Backtest['findings'], // Those of the contract.
+    findings: parts.findings() as Api.Backtest['findings'], // The contract declares the same findings.
     rebalances: header.rebalances.map(({ date }) => date),
     hash: digestOf(files),
     levels(variant) {

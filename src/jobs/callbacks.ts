@@ -13,7 +13,7 @@ export interface Delivery {
   readonly next_attempt_at: string;
   /** JSON as it is signed and sent. */
   readonly body: string;
-  /** Header of the trace of the job; absent without one, and in records of earlier versions. */
+  /** Header of the trace of the job; absent if the job has no trace, and in records of earlier versions. */
   readonly traceparent?: string;
 }
 

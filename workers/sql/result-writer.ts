@@ -1,7 +1,7 @@
 import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
 import type { CreateResultWriter, ResultColumn, ResultWriter } from '#market/sql/sql-order.js';
 import { PART_WRITERS } from '#views/exports/part-writer.js';
-import { createRowWriter } from '#views/exports/row-text.js';
+import { createRowWriter, JSON_ROWS } from '#views/exports/row-text.js';
 
 /** Rows that are collected before they are written: a record batch, or a row group. */
 const GROUP_ROWS = 1 << 16;
@@ -33,18 +33,7 @@ export const createResultWriter: CreateResultWriter = (format, columns, append) 
 const columnOf = (name: string, type: ColumnType): ExportColumn => ({ type, unit: null, meaning: name });
 
 function jsonWriter(columns: Readonly<Record<string, ColumnType>>, append: (bytes: Uint8Array) => void): ResultWriter {
-  const writer = createRowWriter(
-    {
-      firstStart: '[',
-      rowStart: ',[',
-      separator: ',',
-      rowEnd: ']',
-      none: 'null',
-      date: (text) => `"${text}"`,
-      text: JSON.stringify,
-    },
-    { append },
-  );
+  const writer = createRowWriter({ ...JSON_ROWS, firstStart: '[' }, { append });
   const described = Object.entries(columns).map(([name, type]) => ({ name, type }));
   writer.raw(`{"columns":${JSON.stringify(described)},"data":[`);
   let rows = 0;

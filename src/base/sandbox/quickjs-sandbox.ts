@@ -56,6 +56,7 @@ interface Ready {
 export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): Sandbox {
   const { ffi, module, memory, steps } = interpreter;
   const ready = new Map<string, Ready>();
+  const keys = new WeakMap<SandboxProgram, string>();
 
   const runtime = ffi.QTS_NewRuntime();
   ffi.QTS_RuntimeSetMemoryLimit(runtime, limits.memory);
@@ -79,7 +80,8 @@ export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): 
   };
 
   function readied(program: SandboxProgram): Ready {
-    const key = JSON.stringify(program);
+    const key = keys.get(program) ?? JSON.stringify(program);
+    keys.set(program, key);
     const known = ready.get(key);
     ready.delete(key);
     const made = known ?? bounded(Math.min(READING_MAX, limits.steps), () => read(program));

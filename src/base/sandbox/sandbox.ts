@@ -27,7 +27,7 @@ export interface Sandbox {
   check(program: SandboxProgram): void;
 }
 
-export type SandboxFault = 'threw' | 'steps' | 'memory' | 'result';
+export type SandboxFault = 'threw' | 'steps' | 'memory';
 
 /** A program that did not end as it should. */
 export class SandboxError extends Error {

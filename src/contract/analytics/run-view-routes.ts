@@ -50,7 +50,7 @@ function tableLines(tables: Readonly<Record<string, ExportTable>>): string {
 
 /** @param usual the table of a file where none is named */
 const ofFiles = (usual: string) => ({
-  description: `Of CSV, Arrow, Parquet and Excel, and refused with JSON; \`${usual}\` unless given.`,
+  description: `Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: \`${usual}\`.`,
 });
 
 const limitsAsFile = `As CSV, Arrow, Parquet or Excel, one \`table\`:\n\n${tableLines(LIMIT_TABLES)}`;

@@ -1,9 +1,7 @@
 import { formatDay } from '../time/days.js';
-import { assumptionFindings } from '../checks/assumptions.js';
 import { isDerivedDocument } from '../documents/index-document.js';
-import type { Finding } from '../refusals/findings.js';
 import { lastAtMost } from '../numbers/search.js';
-import { cutWindow } from './cut-window.js';
+import { runAssumptions } from './run-assumptions.js';
 import { runBenchmark } from '../books/benchmark.js';
 import type { Composer } from '../books/compositions.js';
 import { indexBook, isCapped, type IndexRun } from '../books/index-run.js';
@@ -50,7 +48,11 @@ export function runBacktest(input: RunInput): Run {
   });
   const staleFills = fillsByRebalance(portfolio, rebalances);
   const stale = countStale(staleFills);
-  const assumptions = [...assumptionsOf(input, computed), ...staleFindings(stale), ...partialLastSession(portfolio)];
+  const assumptions = [
+    ...runAssumptions(input, { ...compositions, document }, days),
+    ...staleFindings(stale),
+    ...partialLastSession(portfolio),
+  ];
   const { variants, ends } = variantsOf(index, to);
   const uncapped = isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
   return {
@@ -81,23 +83,4 @@ export function runBacktest(input: RunInput): Run {
 function parentRun(composer: Composer, parentId: string, end: number): IndexRun {
   const compositions = composer.compositions(parentId);
   return runIndex(compositions, { to: lastAtMost(compositions.sm.sessions, end), coverage: null });
-}
-
-/** What a run rests on that its request and definition do not say. */
-function assumptionsOf(
-  { market, plan: { request, strategy, documents } }: RunInput,
-  { document, index, days }: ReturnType<typeof computeRun>,
-): Finding[] {
-  const { treatment, sm } = index.compositions;
-  return [
-    ...cutWindow({ request, document, calendar: sm.calendar, first: days[0]!, last: days.at(-1)! }),
-    ...assumptionFindings({
-      document,
-      treatment,
-      market,
-      indexOf: (id) => documents[id],
-      rows: strategy?.constraints,
-      isRun: true,
-    }),
-  ];
 }

@@ -51,7 +51,7 @@ export interface ReviewPool {
   passes(session: number, staying: Int32Array, candidate: number): boolean;
   /** Values that the weighting is proportional to, NaN where it has none. */
   values(session: number, columns: Int32Array): Float64Array;
-  /** Securities with a value of a datapoint beside the constituents of the index, largest first. */
+  /** The securities that have a value of a datapoint, which may ask for the constituents, largest first. */
   ranked(session: number, field: string, securities: Ranked): Int32Array;
 }
 

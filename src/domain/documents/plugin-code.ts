@@ -1,4 +1,3 @@
-import type { SandboxProgram } from '#base/sandbox/sandbox.js';
 import { readExpression } from '../datapoints/expressions/read-text.js';
 import type { Finding } from '../refusals/findings.js';
 import type { PluginCode, PluginDocument, PluginUse } from './plugin-document.js';
@@ -47,8 +46,4 @@ export function pluginCode(stored: PluginDocument, given: PluginUse['parameters'
     },
     source: stored.source,
   };
-}
-
-export function programOf({ source, parameters, inputs }: Omit<PluginCode, 'kind' | 'sha256'>): SandboxProgram {
-  return { source, parameters, inputs: inputs.map(({ name, sessions }) => ({ name, sessions })) };
 }

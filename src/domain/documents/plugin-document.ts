@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import type { SandboxProgram } from '#base/sandbox/sandbox.js';
 import { SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
 import type { Definitions } from '../datapoints/expressions/reads.js';
-import { PLUGIN_FUNCTION, type ExpressionNode, type PluginCall } from '../datapoints/expressions/tree.js';
+import { PLUGIN_FUNCTION, type ExpressionNode } from '../datapoints/expressions/tree.js';
 import { LIMITS } from '../refusals/limits.js';
 import { Id } from '../schema/shape.js';
 
@@ -61,25 +62,40 @@ export const NamedPlugins = z
   });
 export type NamedPlugins = z.infer<typeof NamedPlugins>;
 
+/** An input of a plug-in: an expression, read on trailing sessions. */
+export const PluginInput = z.strictObject({
+  expression: z
+    .string()
+    .min(1)
+    .max(LIMITS.MAX_EXPRESSION_LENGTH)
+    .meta({ description: 'Expression of numbers, as `max(CLOSE, window=252)`.' }),
+  sessions: sessions.meta({
+    description: 'Trailing sessions up to the decision date, of which the expression gives one value each.',
+  }),
+});
+
+/** A parameter of a plug-in. */
+export const PluginParameter = z.strictObject({
+  default: PluginValue,
+  minimum: z.number().nullable(),
+  maximum: z.number().nullable(),
+  help: z.string().max(500).nullable(),
+});
+
 /** A plug-in as it is stored; its id is the key it is stored under. */
 export const PluginDocument = z.strictObject({
   name: z.string().min(1).max(200),
   description: z.string().max(10_000).nullable(),
-  kind: z.enum(PLUGIN_KINDS),
-  inputs: z.record(
-    PluginMember,
-    z.strictObject({ expression: z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH), sessions }),
-  ),
-  parameters: z.record(
-    PluginMember,
-    z.strictObject({
-      default: PluginValue,
-      minimum: z.number().nullable(),
-      maximum: z.number().nullable(),
-      help: z.string().max(500).nullable(),
-    }),
-  ),
-  source: z.string().min(1).max(LIMITS.MAX_PLUGIN_SOURCE),
+  kind: z.enum(PLUGIN_KINDS).meta({
+    description:
+      'The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights.',
+  }),
+  inputs: z.record(PluginMember, PluginInput).meta({ description: 'Columns that it reads, by name.' }),
+  parameters: z.record(PluginMember, PluginParameter),
+  source: z.string().min(1).max(LIMITS.MAX_PLUGIN_SOURCE).meta({
+    description:
+      'JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security.',
+  }),
 });
 export type PluginDocument = z.infer<typeof PluginDocument>;
 
@@ -90,16 +106,18 @@ export function pluginDefinitions(plugins: NamedPlugins): Definitions {
 
 function callOf({ plugin: id, code }: PluginUse): ExpressionNode {
   const inputs = code?.inputs ?? [];
-  const program: PluginCall['program'] =
-    code === undefined
-      ? null
-      : {
-          source: code.source,
-          parameters: code.parameters,
-          inputs: inputs.map(({ name, sessions: count }) => ({ name, sessions: count })),
-        };
   const operands = inputs.map(({ expression, sessions: window }): ExpressionNode =>
     window === 1 ? expression : { node: 'function', name: PLUGIN_FUNCTION, operands: [expression], window },
   );
-  return { node: 'function', name: PLUGIN_FUNCTION, operands, plugin: { id, program } };
+  return {
+    node: 'function',
+    name: PLUGIN_FUNCTION,
+    operands,
+    plugin: { id, program: code === undefined ? null : programOf(code) },
+  };
+}
+
+/** The program of a plug-in, without the expressions of its inputs. */
+export function programOf({ source, parameters, inputs }: PluginCode): SandboxProgram {
+  return { source, parameters, inputs: inputs.map(({ name, sessions: count }) => ({ name, sessions: count })) };
 }

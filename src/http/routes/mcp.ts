@@ -78,7 +78,7 @@ async function answered(
   message: Message,
   { call, catalogue, answerFor }: Answering,
 ): Promise<Reply> {
-  const sdk = await loadSdk();
+  const sdk = loadSdk();
   const signal = AbortSignal.any([call.signal, request.signal]);
   const server = createMcpServer(sdk, catalogue, clientOf(request, signal, answerFor));
   const wantsProgress = message.params?._meta?.progressToken !== undefined;

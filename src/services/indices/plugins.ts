@@ -3,14 +3,15 @@ import { checkTree } from '#domain/datapoints/expressions/check.js';
 import { readExpression } from '#domain/datapoints/expressions/read-text.js';
 import { indicesIn } from '#domain/datapoints/expressions/reads.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
-import { parameterProblem, pluginCode, programOf } from '#domain/documents/plugin-code.js';
-import { PluginDocument } from '#domain/documents/plugin-document.js';
+import { parameterProblem, pluginCode } from '#domain/documents/plugin-code.js';
+import { PluginDocument, programOf } from '#domain/documents/plugin-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
-import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import type { DocumentStore } from '#store/port.js';
+import type { Precondition } from '../shared/preconditions.js';
+import { storedFamily, type PageQuery } from '../shared/stored-family.js';
 
 export interface PluginsDependencies {
   readonly documents: DocumentStore;
@@ -23,7 +24,7 @@ export interface StoredPlugin {
 }
 
 export interface Plugins {
-  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<PluginCollection>;
+  list(query: PageQuery): Promise<PluginCollection>;
   /** @throws Refusal PLUGIN_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredPlugin>;
   /** Creates or replaces. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED, OVERLOADED */
@@ -34,26 +35,22 @@ export interface Plugins {
 
 /** Rules and datapoints that clients write as programs. */
 export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins {
+  const family = storedFamily(documents, {
+    kind: 'plugin',
+    word: 'plug-in',
+    read: (body) => PluginDocument.safeParse(body).data,
+  });
+
   async function get(id: string): Promise<StoredPlugin> {
-    const stored = await documents.get('plugin', id);
-    if (stored === undefined) throw notFound(id);
-    const document = 'unreadable' in stored ? undefined : readPlugin(stored.body);
-    if (document === undefined)
-      throw new Refusal('DOCUMENT_UNREADABLE', `The plug-in ${id} cannot be read; it can still be deleted.`);
-    const { etag, updatedAt } = stored as StoredDocument; // Readable, as its document was.
+    const { document, etag, updatedAt } = await family.get(id);
     return { plugin: { plugin_id: id, ...document, sha256: etag, updated_at: updatedAt }, etag };
   }
 
   return {
     get,
-    async list({ limit, after }) {
-      const ids = new Set((await documents.ids('plugin')).filter((id) => after === undefined || id > after));
-      const { documents: all, ...skipped } = await documents.list('plugin', (body, id) => {
-        const document = readPlugin(body);
-        return document && { id, document };
-      });
-      const page = all.filter(({ id }) => ids.has(id)).slice(0, limit);
-      return { plugins: await Promise.all(page.map(async ({ id }) => (await get(id)).plugin)), ...skipped };
+    async list(query) {
+      const { shown: plugins, ...skipped } = await family.page(query, async (id) => (await get(id)).plugin);
+      return { plugins, ...skipped };
     },
     async put(id, body, ifMatch, by) {
       const document = stated(body);
@@ -61,21 +58,10 @@ export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins
       if (findings.length > 0) throw refuseWithFindings('plug-in', findings);
       const { fault } = await jobs.query('check-plugin', { program: programOf(pluginCode(document, {}, '')) });
       if (fault !== null) throw refuseWithFindings('plug-in', [faultFinding(fault)]);
-      const write = async (tx: DocumentTransaction): Promise<void> => {
-        await assertPrecondition(tx, 'plugin', id, ifMatch);
-        await tx.put('plugin', id, document);
-      };
-      await documents.transaction(write, { by });
+      await family.put(id, document, ifMatch, by);
       return get(id);
     },
-    async remove(id, ifMatch, by) {
-      if ((await documents.get('plugin', id)) === undefined) throw notFound(id);
-      const forget = async (tx: DocumentTransaction): Promise<void> => {
-        await assertPrecondition(tx, 'plugin', id, ifMatch);
-        await tx.delete('plugin', id);
-      };
-      await documents.transaction(forget, { by });
-    },
+    remove: family.remove,
   };
 }
 
@@ -135,9 +121,3 @@ function parameterFindings({ parameters }: PluginDocument): Finding[] {
     return [{ severity: 'error', code: 'OUT_OF_RANGE', path, message: `${path} ${problem}.`, value: terms.default }];
   });
 }
-
-function readPlugin(body: unknown): PluginDocument | undefined {
-  return PluginDocument.safeParse(body).data;
-}
-
-const notFound = (id: string) => new Refusal('PLUGIN_NOT_FOUND', `No plug-in is stored under the id ${id}.`);

@@ -11,13 +11,13 @@ export interface LogFault {
 
 /** Looks at a log entry by entry. */
 export interface LogCheck {
-  /** What is wrong with the next entry; undefined when nothing is. */
+  /** Error of the next entry; undefined if it is valid. */
   next(entry: unknown): LogFault | undefined;
   /** The last sound entry. */
   last(): { readonly seq: number; readonly hash: string };
 }
 
-/** @param faultOfSignature what is wrong with a signature; null where none is looked at */
+/** @param faultOfSignature error of a signature; null if signatures are not checked */
 export function createLogCheck(faultOfSignature: ((entry: PublicationEntry) => string | undefined) | null): LogCheck {
   let seq = 0;
   let hash = NO_HASH;

@@ -1,20 +1,9 @@
 import type { PartInput, PartWriter } from './part.js';
-import { createRowWriter } from './row-text.js';
+import { createRowWriter, JSON_ROWS } from './row-text.js';
 
 /** An ExportView as JSON, without the state of its run. */
 export function createJsonRowsWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
-  const writer = createRowWriter(
-    {
-      firstStart: from.rows === 0 ? '[' : ',[',
-      rowStart: ',[',
-      separator: ',',
-      rowEnd: ']',
-      none: 'null',
-      date: (text) => `"${text}"`,
-      text: JSON.stringify,
-    },
-    sink,
-  );
+  const writer = createRowWriter({ ...JSON_ROWS, firstStart: from.rows === 0 ? '[' : JSON_ROWS.rowStart }, sink);
   const names = JSON.stringify(Object.keys(columns));
   if (from.at === 0) writer.raw(`{"index_id":${JSON.stringify(runId)},"table":"${table}","columns":${names},"data":[`);
   return {

@@ -17,6 +17,16 @@ export interface RowSyntax {
   text(value: string): string;
 }
 
+/** Rows as arrays of JSON, with a comma before each. */
+export const JSON_ROWS: RowSyntax = {
+  rowStart: ',[',
+  separator: ',',
+  rowEnd: ']',
+  none: 'null',
+  date: (text) => `"${text}"`,
+  text: JSON.stringify,
+};
+
 /** Writes rows as text, one after the other. */
 export interface RowWriter {
   raw(text: string): void;

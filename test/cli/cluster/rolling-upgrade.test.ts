@@ -85,7 +85,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     const front = await listening('.', 'serve', 'front');
     const own = front.url;
 
-    // The earlier worker leaves a job of this version to others, and does one of its own that comes later.
+    // The earlier worker leaves a job of this version to others, and computes a later one of that version.
     const waiting = await submitted(own, 'ASKED-OF-NEW');
     expect(await run(old, 'ASKED-OF-OLD')).toMatchObject({ status: 'succeeded', attempt: 1 });
     for (const at of [old, own])

@@ -538,7 +538,7 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param rule: Unless given the one that calls for rebalances of the index, UCITS_5_10_40 where none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
-        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `state` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -552,7 +552,7 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param rule: Unless given the one that calls for rebalances of the index, UCITS_5_10_40 where none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
-        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `state` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -563,7 +563,7 @@ class Operations:
         """Rows of the optimiser watched on every session of a run.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `state` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -575,7 +575,7 @@ class Operations:
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `state` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -586,7 +586,7 @@ class Operations:
         """The composition of a run in past windows and under shocks: return by name and group; nothing is stored.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `scenarios` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `scenarios`.
         :param format: Instead of `Accept`.
         """
         return cast("c.ScenariosView", self._transport.json("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}))
@@ -596,7 +596,7 @@ class Operations:
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON; `scenarios` unless given.
+        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `scenarios`.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}, accept=media)

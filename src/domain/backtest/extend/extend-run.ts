@@ -2,8 +2,6 @@ import { periodsPerYear } from '../../calendars/periods-per-year.js';
 import { backtestMetrics, rebase } from '../../analytics/series.js';
 import { relativeMetrics } from '../../analytics/relative.js';
 import type { Day } from '../../time/days.js';
-import type { Finding } from '../../refusals/findings.js';
-import { assumptionFindings } from '../../checks/assumptions.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { securitiesIn, type Book, type Gap } from '../../books/book.js';
 import { storedAfter, type StoredBook } from '../../books/resumed-book.js';
@@ -28,7 +26,7 @@ import { storedIndexAfter, storedPortfolio } from './overlay-state.js';
 import { assertMeasured } from '../run-summary.js';
 import type { RunRemains } from '../run.js';
 import { gapsWithin } from '../../books/gaps.js';
-import { cutWindow } from '../cut-window.js';
+import { runAssumptions } from '../run-assumptions.js';
 import { reportedFindings, partialLastSession } from '../run-findings.js';
 import { tradesOf, type Trades } from '../../books/trades.js';
 
@@ -80,7 +78,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const metrics = backtestMetrics(series.level, series.relativeIndex, periodsPerYear(series.days));
   const findings = reportedFindings(remains.findings, {
     assumptions: [
-      ...assumptionsOf(input, continuation, series.days),
+      ...runAssumptions(input, continuation.index, series.days),
       ...staleFindings(remains.stale),
       ...partialLastSession(portfolio),
     ],
@@ -172,23 +170,6 @@ function seriesOf({ stored, checkpoint }: ExtendInput, { index, portfolio }: Con
     level: rebase(value, 100),
     relativeIndex: rebase(indexLevel.subarray(checkpoint.from - checkpoint.index.first), 100),
   };
-}
-
-/** What the run rests on that its request and definition do not say. */
-function assumptionsOf({ plan, market }: ExtendInput, { index }: Continuation, days: Int32Array): Finding[] {
-  const { request, documents, strategy } = plan;
-  const { document, treatment, sm } = index;
-  return [
-    ...cutWindow({ request, document, calendar: sm.calendar, first: days[0]!, last: days.at(-1)! }),
-    ...assumptionFindings({
-      document,
-      treatment,
-      market,
-      indexOf: (id) => documents[id],
-      rows: strategy?.constraints,
-      isRun: true,
-    }),
-  ];
 }
 
 function joined(before: Float64Array, added: Float64Array): Float64Array {

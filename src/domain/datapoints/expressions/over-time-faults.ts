@@ -18,7 +18,7 @@ type Asked = 'now' | 'lag' | 'window';
 export interface OverTimeFault {
   /** Its name. */
   readonly name: string;
-  /** The function in it that is known at decisions alone. */
+  /** The function in it that is known at decisions only. */
   readonly called: string;
 }
 

@@ -1,0 +1,34 @@
+import { assumptionFindings } from '../checks/assumptions.js';
+import type { BacktestPlan } from '../documents/backtest-plan.js';
+import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
+import type { MarketData } from '../market/market-data.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { Finding } from '../refusals/findings.js';
+import { cutWindow } from './cut-window.js';
+
+/** An index as a run aligned it with its market. */
+interface RunIndex {
+  readonly document: IndexDocument;
+  readonly treatment: TreatmentSpec;
+  readonly sm: SessionMarket;
+}
+
+/** Assumptions of a run that its request and definition do not state. @param days sessions of the run */
+export function runAssumptions(
+  { plan, market }: { readonly plan: BacktestPlan; readonly market: MarketData },
+  { document, treatment, sm }: RunIndex,
+  days: Int32Array,
+): Finding[] {
+  const { request, documents, strategy } = plan;
+  return [
+    ...cutWindow({ request, document, calendar: sm.calendar, first: days[0]!, last: days.at(-1)! }),
+    ...assumptionFindings({
+      document,
+      treatment,
+      market,
+      indexOf: (id) => documents[id],
+      rows: strategy?.constraints,
+      isRun: true,
+    }),
+  ];
+}

@@ -1,0 +1,80 @@
+import type { Authorship } from '#domain/documents/version-document.js';
+import { MISSING_CODES } from '#domain/documents/named-documents.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { DocumentKind, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { assertPrecondition, type Precondition } from './preconditions.js';
+
+export interface PageQuery {
+  readonly limit?: number | undefined;
+  readonly after?: string | undefined;
+}
+
+export interface StoredOne<D> {
+  readonly document: D;
+  readonly etag: string;
+  readonly updatedAt: string;
+}
+
+/** Documents of one kind that are read, written and removed as a whole. */
+export interface StoredFamily<D> {
+  /** @throws Refusal for an absent one, DOCUMENT_UNREADABLE */
+  get(id: string): Promise<StoredOne<D>>;
+  /** A page of readable documents in the order of their ids, each as it is shown. */
+  page<T>({ limit, after }: PageQuery, show: (id: string) => Promise<T>): Promise<Page<T>>;
+  /** Creates or replaces. @throws Refusal PRECONDITION_FAILED */
+  put(id: string, document: D, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
+  /** @throws Refusal for an absent one, PRECONDITION_FAILED */
+  remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
+}
+
+type Skipped = Omit<Awaited<ReturnType<DocumentStore['list']>>, 'documents'>;
+
+interface Page<T> extends Skipped {
+  readonly shown: T[];
+}
+
+interface Family<D> {
+  readonly kind: DocumentKind;
+  /** Name of a document, as in `the watchlist desk`. */
+  readonly word: string;
+  read(body: unknown): D | undefined;
+}
+
+export function storedFamily<D extends object>(
+  documents: DocumentStore,
+  { kind, word, read }: Family<D>,
+): StoredFamily<D> {
+  // A kind with ids of its own has the code of an absent document.
+  const notFound = (id: string) => new Refusal(MISSING_CODES.get(kind)!, `No ${word} is stored under the id ${id}.`);
+  return {
+    async get(id) {
+      const stored = await documents.get(kind, id);
+      if (stored === undefined) throw notFound(id);
+      const document = 'unreadable' in stored ? undefined : read(stored.body);
+      if ('unreadable' in stored || document === undefined)
+        throw new Refusal('DOCUMENT_UNREADABLE', `The ${word} ${id} cannot be read; it can still be deleted.`);
+      return { document, etag: stored.etag, updatedAt: stored.updatedAt };
+    },
+    async page({ limit, after }, show) {
+      const ids = new Set((await documents.ids(kind)).filter((id) => after === undefined || id > after));
+      const { documents: readable, ...skipped } = await documents.list(kind, (body, id) => read(body) && { id });
+      const page = readable.filter(({ id }) => ids.has(id)).slice(0, limit);
+      return { shown: await Promise.all(page.map(({ id }) => show(id))), ...skipped };
+    },
+    async put(id, document, ifMatch, by) {
+      const write = async (tx: DocumentTransaction): Promise<void> => {
+        await assertPrecondition(tx, kind, id, ifMatch);
+        await tx.put(kind, id, document);
+      };
+      await documents.transaction(write, { by });
+    },
+    async remove(id, ifMatch, by) {
+      if ((await documents.get(kind, id)) === undefined) throw notFound(id);
+      const forget = async (tx: DocumentTransaction): Promise<void> => {
+        await assertPrecondition(tx, kind, id, ifMatch);
+        await tx.delete(kind, id);
+      };
+      await documents.transaction(forget, { by });
+    },
+  };
+}

@@ -17,8 +17,9 @@ const PAUSE_MS = 220;
  * Asks a question that changes with every key that is typed: at most one request is under way, and the newest question is asked when it
  * has come back.
  * @param key names the question; null asks nothing
+ * @param turn asks the question again when it changes; the last answer stays in force until the new one arrives
  */
-export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>): Latest<T> {
+export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn = 0): Latest<T> {
   const data = useSignal<T | undefined>(undefined);
   const trouble = useSignal<Trouble | null>(null);
   const answered = useSignal<string | null>(null);
@@ -30,7 +31,7 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>): Lat
     if (key === null) return undefined;
     const timer = setTimeout(() => void run(), PAUSE_MS);
     return () => clearTimeout(timer);
-  }, [key]);
+  }, [key, turn]);
   useEffect(
     () => () => {
       asking.wanted = null;

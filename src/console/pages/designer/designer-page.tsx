@@ -14,7 +14,7 @@ import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useExchanges } from '../../state/exchanges.js';
 import { parameter } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { useResource } from '../../state/resource.js';
+import { useResource, world } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
@@ -100,8 +100,11 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const names = useNames();
   const document = draft.document.value;
   const isChanged = !isSame(document, first);
-  const report = useOneAtATime(JSON.stringify(document), () =>
-    service.value.call('validateIndex', { body: bodyOf(document) }),
+  // A document is valid depending on what is stored, for example its parent.
+  const report = useOneAtATime(
+    JSON.stringify(document),
+    () => service.value.call('validateIndex', { body: bodyOf(document) }),
+    world.value,
   );
   const isValid = report.data?.valid === true && !report.isBehind && draft.unread.value === null;
   const [note, setNote] = useState('');

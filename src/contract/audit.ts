@@ -34,7 +34,8 @@ export const auditRoutes = routes({
       end: moment.optional().meta({ description: 'Entries of this day or time and before it.' }),
       kind: z.enum(AUDIT_KINDS).optional().meta({ description: 'Kind of document.' }),
       id: z.string().min(1).max(200).optional().meta({
-        description: 'Id of a document; what is filed under it, as published closes of an index, is found, too.',
+        description:
+          'Id of a document. Entries that belong to it, such as published closes of an index, match as well.',
       }),
       author: z.string().min(1).max(200).optional().meta({ description: 'Who wrote.' }),
       after: z.int().min(0).default(0).meta({ description: 'Entries after this number.' }),

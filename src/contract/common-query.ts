@@ -11,7 +11,7 @@ const callback = z
       'Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.',
   });
 
-/** Whether a route starts jobs, which may be given a callback. */
+/** True for a route that starts jobs, which accept a callback. */
 export function startsJobs({ success, startsJobs: starts = false }: Route): boolean {
   return success.status === 202 || starts;
 }

@@ -55,7 +55,7 @@ export const SkippedCauses = z
   .strictObject({ unreadable: z.int().min(0), invalid: z.int().min(0), unsupported: z.int().min(0) })
   .meta({ id: 'SkippedCauses' });
 
-/** The members every listing has beside its documents. */
+/** Members of every listing in addition to its documents. */
 export const skippedFields = { skipped: z.int().min(0), skipped_causes: SkippedCauses };
 
 export const ErrorDetail = z
@@ -68,7 +68,7 @@ export const ErrorDetail = z
 
 export const ErrorEnvelope = z.strictObject({ error: ErrorDetail }).meta({ id: 'ErrorEnvelope' });
 
-/** What can come of running an index from its definition, for the routes that answer at once. */
+/** Errors of running an index from its definition, for the routes that answer at once. */
 export const compositionErrors = [
   'EMPTY_INDEX',
   'FX_MISSING',

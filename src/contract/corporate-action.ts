@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { ACTION_KINDS, ELECTION_DEFAULTS } from '#domain/market/market-data.js';
 
-/** What the value of an action is, by its type. */
+/** Meaning of the value of an action, by its type. */
 export const VALUE_MEANING =
-  'As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting.';
+  'As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting.';
 
 export const CorporateAction = z
   .strictObject({

@@ -7,7 +7,7 @@ import { STUDIES_WORDS } from './glossary/studies.js';
 
 /**
  * The meaning of a field wherever it stands, for schemas that do not describe it themselves: one word is one idea
- * everywhere. `Schema.field` goes before `field`, where a schema gives the word a meaning of its own.
+ * everywhere. `Schema.field` goes before `field`, where a schema gives the word a separate meaning.
  */
 export const GLOSSARY: Readonly<Record<string, string>> = {
   ...DOCUMENTS_WORDS,

@@ -101,7 +101,7 @@ export const healthRoutes = routes({
     scope: 'open',
     tag: 'service',
     summary: 'Version, served data store, jobs, checks and limits.',
-    description: 'A service with keys answers a request without a valid key with its version alone.',
+    description: 'A service with keys returns only its version to a request without a valid key.',
     openQuery: true,
     optionalKey: true,
     success: {

@@ -80,7 +80,7 @@ const fields = {
   callbacks: z.array(JobCallback).meta({ description: 'Addresses that are sent word of its end.' }),
 };
 
-/** The status of a kind of job under a name of its own, with the shape of its result. */
+/** The status of a kind of job as a separate schema, with the shape of its result. */
 export function jobStatus<R extends z.ZodType>(id: string, kind: JobKindName, result: R) {
   return z
     .strictObject({
@@ -230,7 +230,7 @@ export const jobRoutes = routes({
     tag: 'jobs',
     summary: 'Status of a job as server-sent events.',
     description:
-      'One event `status` on connect and one per change, its data the JobStatus with a null result. `id` is a counter: a client that comes back with `Last-Event-ID` hears only what it has not seen. A comment comes every 15 seconds; the stream ends after the event of a terminal status.',
+      'One event `status` on connect and one per change; its data is the JobStatus with a null result. `id` is a counter: a client that reconnects with `Last-Event-ID` receives only the events after it. The stream sends a comment every 15 seconds; the stream ends after the event of a terminal status.',
     params,
     success: { status: 200, description: 'The stream.', media: ['text/event-stream'] },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'OVERLOADED'],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { Route } from './route.js';
 
-/** What every route answers unless something else is asked for. */
+/** Default media type of every route. */
 export const JSON_TYPE = 'application/json';
 
 /** Media types of a table as a file. */
@@ -20,7 +20,7 @@ export const CALENDAR_MEDIA = 'text/calendar';
 export const PAGE_MEDIA = 'text/html';
 export const MARKDOWN_MEDIA = 'text/markdown';
 
-/** What a media type is called where an address names it, as one in a browser or a spreadsheet has to. */
+/** Names of media types in the query parameter `format`, for browsers and spreadsheets that send no header. */
 const FORMAT_NAMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(EXPORT_FORMATS).map(([name, { media }]) => [media, name])),
   [LOG_MEDIA]: 'ndjson',
@@ -34,7 +34,7 @@ export function offeredBy({ success: { schema, media = [] } }: Pick<Route, 'succ
   return schema === undefined ? media : [JSON_TYPE, ...media];
 }
 
-/** The media types of a route by the names of `format`; none where it has one alone, or a `format` of its own. */
+/** The media types of a route by the names of `format`; none if it has only one, or declares its own `format`. */
 export function formatsOf(route: Route): ReadonlyMap<string, string> {
   const offered = offeredBy(route);
   if (offered.length < 2 || route.query?.shape['format'] !== undefined) return new Map();

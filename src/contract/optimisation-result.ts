@@ -107,7 +107,7 @@ export const SensitivityRow = z
     change: z.number().meta({ description: 'to - from.' }),
     effect: z.number().nullable().meta({
       description:
-        'Change of objective_value: the problem solved again with the other value. Null where the counted work for explanations beside tails is spent.',
+        'Change of objective_value when the problem is solved again with the other value. Null if the work limit for explanations of tail risk is exhausted.',
     }),
     shadow_price: z
       .number()
@@ -129,7 +129,7 @@ export const ConstraintCost = z
       .meta({ description: 'How much worse objective_value is with the row; 0 for one that does not bind.' }),
     reason: z.enum(['no_answer', 'work_spent']).nullable().optional().meta({
       description:
-        'Why both are null: the problem without the row has no answer, or the counted work for explanations beside tails is spent. Null where they are numbers, absent in runs of earlier versions.',
+        'Why both are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Null if both are numbers; absent in runs of earlier versions.',
     }),
     sentence: z.string().meta({ description: 'The same in words, in the measure of the objective.' }),
   })
@@ -213,7 +213,7 @@ export const OptimisationRunResult = z
     }),
     objective: z.number().meta({
       description:
-        'Annualised variance of the active weights, whatever the objective: the square of tracking_error. What the run made best is objective_value.',
+        'Annualised variance of the active weights, whatever the objective: the square of tracking_error. The run optimised objective_value.',
     }),
     bound: z.number().nullable().meta({
       description:
@@ -246,7 +246,7 @@ export const OptimisationRunResult = z
     }),
     sensitivities: z.array(SensitivityRow).optional().meta({
       description:
-        'What loosening each binding bound does: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the dearest first. Where rows choose names, the names held stay held. Absent in runs of earlier versions, as the next two.',
+        'Effect of relaxing each binding bound: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the most expensive first. If rows choose securities, the securities held stay held. Absent in runs of earlier versions, as are the next two.',
     }),
     constraint_costs: z.array(ConstraintCost).optional().meta({
       description: "What each of the client's first 20 rows costs.",

@@ -271,13 +271,13 @@ export const optimiseRoutes = routes({
     tag,
     summary: 'The weights that an optimisation would come to; nothing is stored.',
     description:
-      'It solves the problem of the run that the same request would start: the same window, the same covered securities, the same findings. Prices of rows and the frontier are in the run alone.',
+      'It solves the problem of the run that the same request would start: the same window, the same covered securities, the same findings. Only the run has shadow prices of rows and the frontier.',
     body: {
       schema: OptimisationPreviewBody,
       document: true,
       example: { index_id: 'LARGE-100', constraints: example.constraints.slice(0, 2) },
     },
-    success: { status: 200, description: 'The weights beside those of the index.', schema: PreviewResponse },
+    success: { status: 200, description: 'The weights, with those of the index.', schema: PreviewResponse },
     errors: [
       'INDEX_NOT_FOUND',
       'RISK_MODEL_NOT_FOUND',

@@ -14,7 +14,7 @@ export const principalRoutes = routes({
     path: '/principal',
     scope: 'read',
     tag: 'service',
-    summary: 'Who asks, and what that key may do.',
+    summary: 'The caller, and the permissions of its key.',
     success: { status: 200, description: 'The key.', schema: PrincipalView },
     errors: [],
   },

@@ -63,7 +63,7 @@ export const publicationRoutes = routes({
     summary:
       'Publishes the closes of a run that are not published yet: of the newest current run unless another is named, and says which it was.',
     description:
-      'Entries go to the end of a log that is a chain of hashes, signed with Ed25519. What is published stands: a run that disagrees is refused with RESTATEMENT, unless the closes are restated with a reason. Closes for which names of the index have no bar are refused with PARTIAL_CLOSES, unless `allow_partial` is set.',
+      'Entries go to the end of a log that is a chain of hashes, signed with Ed25519. Published closes are final: a run that disagrees is refused with RESTATEMENT, unless the closes are restated with a reason. Closes for which securities of the index have no bar are refused with PARTIAL_CLOSES, unless `allow_partial` is set.',
     params,
     body: { schema: PublishRequest, optional: true, example: { through: '2024-06-28' } },
     success: { status: 200, description: 'What was appended.', schema: Publication },

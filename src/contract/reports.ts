@@ -18,7 +18,7 @@ export const RenderRequest = z
     }),
     index_id: Id.nullable().default(null).meta({
       description:
-        'Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in. Ignored where every block of a stored template names its own.',
+        'Index or strategy whose latest run is shown by the blocks without an `index_id`; by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`.',
     }),
     index_ids: z.array(Id).min(1).max(REPORT_INDICES_MAX).nullable().default(null).meta({
       description: 'Several of them in one document, each from a new page; instead of index_id.',

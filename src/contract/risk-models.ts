@@ -136,7 +136,7 @@ export const riskModelRoutes = routes({
     tag,
     summary: 'Say how well a risk model forecast over history, as a job.',
     description:
-      'On each day of history the settings of the stored model are estimated anew on the returns up to that day, forecast the volatility of portfolios, and are held to what these returned after it. The names are those of the stored model.',
+      'For each day of history, the model is estimated again with its settings on the returns up to that day. Its forecasts of the volatility of portfolios are compared with the returns after that day. The securities are those of the stored model.',
     params,
     body: { schema: RiskValidationRequest, optional: true, example: { horizon: 21, sessions: 252 } },
     success: { status: 202, description: 'The job; see Location.', schema: RiskValidationJobStatus },

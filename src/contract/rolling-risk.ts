@@ -20,7 +20,7 @@ export const RollingRiskView = z
     benchmark_id: z.string().nullable().meta({ description: 'Id of the benchmark; null against the index.' }),
     risk: TableFrame.meta({
       description:
-        'By date: volatility of the run and of what it is measured against (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to that, annualised. Against the benchmark on the dates that it shares with the run.',
+        'By date, annualised: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run.',
     }),
   })
   .meta({ id: 'RollingRiskView' });

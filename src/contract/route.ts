@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { ErrorCode } from '#domain/refusals/refusal.js';
 import type { RunViewTerms } from '#domain/run-views/terms.js';
 
-/** What a key must be allowed to do; `open` routes need no key. */
+/** Scope that a key needs; `open` routes need no key. */
 export const SCOPES = ['read', 'write', 'run', 'data', 'publish', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
@@ -13,7 +13,7 @@ export type Scope = (typeof SCOPES)[number];
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /**
-   * Template with `{name}` parameters, as in the OpenAPI document. A last segment `*`, beside the contract, is any
+   * Template with `{name}` parameters, as in the OpenAPI document. A last segment `*`, outside of the contract, is any
    * number of them.
    */
   readonly path: string;
@@ -26,7 +26,7 @@ export interface Route {
   readonly params?: z.ZodObject;
   /** Query parameters; unknown ones are refused unless `openQuery` is set. Arrays accept repetition and commas. */
   readonly query?: z.ZodObject;
-  /** Of an open route: a valid key is recognised, and may be told more. */
+  /** Of an open route: a valid key is recognised, and may receive more. */
   readonly optionalKey?: true;
   /** The query is ignored altogether (health and its probes). */
   readonly openQuery?: boolean;
@@ -36,15 +36,15 @@ export interface Route {
   readonly conditional?: true;
   readonly body?: Body;
   readonly success: Success;
-  /** Answers from documents alone, whichever market is active: it is answered without a look at that. */
+  /** True if the answer requires only documents, so that the route does not look at the active market. */
   readonly withoutMarket?: true;
   /** A view of the stored run that `index_id` names: its handler derives from these terms. */
   readonly view?: RunViewTerms;
   /** Starts jobs and answers something else than one. */
   readonly startsJobs?: boolean;
-  /** What is answered instead where a request asks only for what has changed, and nothing has. */
+  /** Response to a conditional request if nothing has changed. */
   readonly unchanged?: Success;
-  /** Error codes beside those that every route can answer. */
+  /** Error codes in addition to those of every route. */
   readonly errors: readonly ErrorCode[];
 }
 

@@ -129,8 +129,7 @@ function inPlainWords(schema: JsonSchema): void {
 }
 
 /**
- * The words of a catalogue parameter's form are its title and description here; what it refers to stands in the schema
- * itself.
+ * Label and help of a catalogue parameter become its title and description; the schema itself has the reference.
  */
 function wordAsSchema(schema: JsonSchema): void {
   const { label, help, unit } = schema;

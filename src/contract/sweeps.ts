@@ -71,7 +71,7 @@ export const SweepOverfitting = z
     description: 'Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016).',
   });
 
-/** Metrics of a path, or what they are over the paths. */
+/** Metrics of a path, or their distribution over the paths. */
 const pathMetrics = <Value extends z.ZodType>(value: Value) => ({
   annualised_return: value.meta({
     description: 'Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day.',

@@ -1263,7 +1263,7 @@ export interface ConstraintCost {
   readonly objective_without: number | null;
   /** How much worse objective_value is with the row; 0 for one that does not bind. */
   readonly cost: number | null;
-  /** Why both are null: the problem without the row has no answer, or the counted work for explanations beside tails is spent. Null where they are numbers, absent in runs of earlier versions. */
+  /** Why both are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Null if both are numbers; absent in runs of earlier versions. */
   readonly reason?: 'no_answer' | 'work_spent' | null | undefined;
   /** The same in words, in the measure of the objective. */
   readonly sentence: string;
@@ -1340,7 +1340,7 @@ export interface CorporateAction {
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
   /** What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed. */
   readonly kind: 'cash' | 'ratio' | 'structural';
-  /** As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting. */
+  /** As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. */
   readonly value: number;
   /** First day without the entitlement. */
   readonly ex_date: string;
@@ -1681,7 +1681,7 @@ export interface DataStore {
   readonly mapping: Mapping | null;
   /** Actions derived from adjusted closes at the last load; null without adjusted closes. */
   readonly derived_actions: DerivedActions | null;
-  /** Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it. */
+  /** Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions. */
   readonly versions_kept: number | null;
   /** Time it was made, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -1770,7 +1770,7 @@ export interface DataStoreUpdate {
   readonly currency?: string | null | undefined;
   /** Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read. */
   readonly mapping?: MappingChange | null | undefined;
-  /** Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it. */
+  /** Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions. */
   readonly versions_kept?: number | null | undefined;
 }
 
@@ -1808,7 +1808,7 @@ export interface DataVersions {
   readonly skipped: number;
   /** The same documents by cause. */
   readonly skipped_causes: SkippedCauses;
-  /** Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy. */
+  /** Copy of the last content of a folder or a database, for use after its source has changed: `pending` while it is written after the response that served the content; `missing` if it exceeds `MAX_COPIED_CONTENT_BYTES`, did not fit on the disk or was interrupted. A missing copy that can be written is written when the store is next read. Null if the files of the service are the copy. */
   readonly copy: 'made' | 'pending' | 'missing' | null;
 }
 
@@ -2005,9 +2005,9 @@ export interface DefinitionFields {
   readonly reviews: readonly ParameterSpec[];
   /** Of `pipeline.treatment`. */
   readonly treatment: readonly ParameterSpec[];
-  /** Of `pipeline.weighting`, beside the parameters of its class. */
+  /** Of `pipeline.weighting`, in addition to the parameters of its class. */
   readonly weighting: readonly ParameterSpec[];
-  /** Of `derivation`, beside its objective and constraint rows. */
+  /** Of `derivation`, in addition to its objective and constraint rows. */
   readonly derivation: readonly ParameterSpec[];
   /** Of `events`, changes between reviews. */
   readonly events: readonly ParameterSpec[];
@@ -2037,7 +2037,7 @@ export interface DerivationPayload {
     /** Class name. */
     readonly type: string;
   } | null | undefined;
-  /** Sets that expected returns and covariances may lie in; the objective is made best for the worst of them. */
+  /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: Uncertainty | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCosts | null | undefined;
@@ -2064,7 +2064,7 @@ export interface DerivationPayloadInput {
     /** Class name. */
     readonly type: string;
   } | null | undefined;
-  /** Sets that expected returns and covariances may lie in; the objective is made best for the worst of them. */
+  /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
@@ -2881,7 +2881,7 @@ export interface Finding {
   readonly first_date?: string | undefined;
   /** The last of them. */
   readonly last_date?: string | undefined;
-  /** File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path. */
+  /** Name of the file, sheet or archive member that contains it; the first of several. The path contains the row. */
   readonly file?: string | undefined;
   /** Of an expression that was sent as text, the characters concerned: from `start` to before `end`. */
   readonly position?: {
@@ -3234,7 +3234,7 @@ export interface GenerateSyntheticRequest {
   readonly market_return?: number | undefined;
   /** Of the market, a year. */
   readonly market_volatility?: number | undefined;
-  /** Of a name beside the market, a year. */
+  /** Specific volatility of a security relative to the market, annualised. */
   readonly specific_volatility?: number | undefined;
   /** Paid quarterly. */
   readonly dividend_yield?: number | undefined;
@@ -3731,7 +3731,7 @@ export interface IndexAction {
   readonly identifier: string;
   /** Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one. */
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING';
-  /** As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting. Null if a security ends and the payment per share is unknown. */
+  /** As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown. */
   readonly value: number | null;
   /** Other identifier of a spin-off, merger or ticker change. */
   readonly related: string | null;
@@ -4040,7 +4040,7 @@ export interface IndexExplanation {
 }
 
 export interface IndexMoves {
-  /** Return of the last session, a fraction; null with one date alone. */
+  /** Return of the last session, a fraction; null with a single date. */
   readonly day_return: number | null;
   /** Return since the last date of the calendar year before, or the first of the run. A fraction. */
   readonly year_to_date: number;
@@ -5209,9 +5209,9 @@ export interface MomentumFilterRule {
 export interface NameSolve {
   /** Every constraint of the security, binding or not, in row order, lower before upper. */
   readonly rows: readonly SolvedRow[];
-  /** Minimum feasible weight of the security, including selection constraints; null for none. */
+  /** Minimum feasible weight of the security, including selection constraints; null if there is no minimum. */
   readonly lower: number | null;
-  /** Largest weight likewise; null for none. */
+  /** Maximum feasible weight of the security, including selection constraints; null if there is no maximum. */
   readonly upper: number | null;
   /** What the objective measures the weight from: source_weight for the tracking error, else 0. */
   readonly centre: number;
@@ -5373,7 +5373,7 @@ export interface OptimisationPreviewRequest {
   readonly objective?: Objective | undefined;
   /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
-  /** Sets that expected returns and covariances may lie in; the objective is made best for the worst of them. */
+  /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
@@ -5400,7 +5400,7 @@ export interface OptimisationRunRequest {
   readonly objective?: Objective | undefined;
   /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
-  /** Sets that expected returns and covariances may lie in; the objective is made best for the worst of them. */
+  /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
@@ -5416,7 +5416,7 @@ export interface OptimisationRunRequest {
   readonly end?: string | null | undefined;
   /** Annual rate for the frontier's tangency point. */
   readonly risk_free_rate?: number | undefined;
-  /** A frontier averaged over draws; null traces that of the estimates alone. */
+  /** A frontier averaged over draws; null traces the frontier of the estimates only. */
   readonly resampling?: Resampling | null | undefined;
 }
 
@@ -5449,7 +5449,7 @@ export interface OptimisationRunResult {
   readonly objective_type: string;
   /** The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity. */
   readonly objective_value: number;
-  /** Annualised variance of the active weights, whatever the objective: the square of tracking_error. What the run made best is objective_value. */
+  /** Annualised variance of the active weights, whatever the objective: the square of tracking_error. The run optimised objective_value. */
   readonly objective: number;
   /** What no weights can better: the value of the objective without the non-convex rows, less what the proof of a tail leaves open. */
   readonly bound: number | null;
@@ -5477,7 +5477,7 @@ export interface OptimisationRunResult {
   readonly weights: readonly WeightRow[];
   /** Constraints the answer sits on: id, index, type, label, side, unit and shadow_price as text. */
   readonly binding: readonly (Readonly<Record<string, string>> | null)[];
-  /** What loosening each binding bound does: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the dearest first. Where rows choose names, the names held stay held. Absent in runs of earlier versions, as the next two. */
+  /** Effect of relaxing each binding bound: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the most expensive first. If rows choose securities, the securities held stay held. Absent in runs of earlier versions, as are the next two. */
   readonly sensitivities?: readonly SensitivityRow[] | undefined;
   /** What each of the client's first 20 rows costs. */
   readonly constraint_costs?: readonly ConstraintCost[] | undefined;
@@ -5500,7 +5500,7 @@ export interface OptimiseRequest {
   readonly objective?: Objective | undefined;
   /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
-  /** Sets that expected returns and covariances may lie in; the objective is made best for the worst of them. */
+  /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
@@ -5522,7 +5522,7 @@ export interface OtherAdjustment {
 export interface OverlayPart {
   /** The overlay that it is of, itself or one beneath it. */
   readonly index_id: string;
-  /** What it is: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on what lies in cash beneath), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards). */
+  /** Kind of the part: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on what lies in cash beneath), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards). */
   readonly part: 'cash' | 'costs' | 'currency' | 'decrement' | 'fee' | 'financing' | 'hedge';
   /** Linked contribution to the total return. */
   readonly contribution: number;
@@ -6996,7 +6996,7 @@ export interface RenderJobStatus {
 export interface RenderRequest {
   /** A stored template, or a built-in such as FACTSHEET-A4. */
   readonly template_id: string;
-  /** Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in. Ignored where every block of a stored template names its own. */
+  /** Index or strategy whose latest run is shown by the blocks without an `index_id`; by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`. */
   readonly index_id?: string | null | undefined;
   /** Several of them in one document, each from a new page; instead of index_id. */
   readonly index_ids?: readonly string[] | null | undefined;
@@ -7266,7 +7266,7 @@ export interface RiskControlOverlay {
   readonly max_change?: number | undefined;
   /** When the exposure may change: after every close, or after the last one of a month; daily where not given. */
   readonly review?: 'daily' | 'monthly' | undefined;
-  /** Series of the store with the rate that cash earns, percent a year; null for none. */
+  /** Series of the store with the rate that cash earns, percent a year; null if cash earns nothing. */
   readonly cash: string | null;
   /** Over the rate, for what is borrowed at an exposure above 1; 0 where not given. */
   readonly spread_bps?: number | undefined;
@@ -7297,7 +7297,7 @@ export interface RiskControlOverlayInput {
   readonly max_change?: number | undefined;
   /** When the exposure may change: after every close, or after the last one of a month; daily where not given. */
   readonly review?: 'daily' | 'monthly' | undefined;
-  /** Series of the store with the rate that cash earns, percent a year; null for none. */
+  /** Series of the store with the rate that cash earns, percent a year; null if cash earns nothing. */
   readonly cash?: string | null | undefined;
   /** Over the rate, for what is borrowed at an exposure above 1; 0 where not given. */
   readonly spread_bps?: number | undefined;
@@ -7354,7 +7354,7 @@ export interface RiskDecomposition {
   readonly window_start: string | null;
   /** Last date of the run's levels. */
   readonly window_end: string | null;
-  /** `LOOK_AHEAD`: the estimate knows returns after as_of; `MODEL_LACKS_NAMES`: names of no estimate in the stored model; `NO_EFFECT`: `factors` beside a model that does not read it. */
+  /** `LOOK_AHEAD`: the estimate uses returns after as_of; `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities; `NO_EFFECT`: `factors` with a model that does not read it. */
   readonly findings: readonly Finding[];
 }
 
@@ -7767,7 +7767,7 @@ export interface RollingRiskView {
   readonly against: 'index' | 'benchmark';
   /** Id of the benchmark; null against the index. */
   readonly benchmark_id: string | null;
-  /** By date: volatility of the run and of what it is measured against (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to that, annualised. Against the benchmark on the dates that it shares with the run. */
+  /** By date, annualised: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run. */
   readonly risk: TableFrame;
 }
 
@@ -7864,7 +7864,7 @@ export interface RunSummaryRow {
   readonly level: number;
   /** Return that the levels have. */
   readonly return_variant: 'price' | 'total' | 'net';
-  /** Return of the last session, a fraction; null with one date alone. */
+  /** Return of the last session, a fraction; null with a single date. */
   readonly day_return: number | null;
   /** Return since the last date of the calendar year before, or the first of the run. A fraction. */
   readonly year_to_date: number;
@@ -7876,7 +7876,7 @@ export interface RunSummaryRow {
   readonly max_drawdown: number;
   /** Levels of the last year: every fourth date and the last. */
   readonly trace: SeriesPayload;
-  /** The same of the index, without costs of trading (those that an overlay charges are part of it), on the dates of the run; null of a strategy. What stands beside it is of the portfolio after costs. */
+  /** The same figures of the index, before trading costs (costs that an overlay charges are included), on the dates of the run; null for a strategy. The other figures are of the portfolio after costs. */
   readonly index: IndexMoves | null;
   /** Date of the latest rebalance. */
   readonly last_rebalance: string;
@@ -8198,7 +8198,7 @@ export interface SensitivityRow {
   readonly to: number;
   /** to - from. */
   readonly change: number;
-  /** Change of objective_value: the problem solved again with the other value. Null where the counted work for explanations beside tails is spent. */
+  /** Change of objective_value when the problem is solved again with the other value. Null if the work limit for explanations of tail risk is exhausted. */
   readonly effect: number | null;
   /** Change of objective_value per unit of the parameter, for a small change of it. */
   readonly shadow_price: number;
@@ -8409,7 +8409,7 @@ export interface SolvedRow {
   readonly binding: boolean;
   /** The multiplier of the row: change of the objective per unit of the bound. */
   readonly shadow_price: number;
-  /** Change of the row's value per unit of the weight; null where it has none of its own. */
+  /** Change of the row's value per unit of the weight; null if the row does not depend on the weight directly. */
   readonly coefficient: number | null;
   /** What the row adds to the objective's derivative by the weight. */
   readonly force: number;
@@ -9995,7 +9995,7 @@ export interface Operations {
     request: { readonly query?: { readonly since?: string | undefined } | undefined };
     answer: ChangelogResponse;
   };
-  /** Who asks, and what that key may do. */
+  /** The caller, and the permissions of its key. */
   getPrincipal: {
     request: Readonly<Record<never, never>>;
     answer: PrincipalView;

@@ -32,7 +32,7 @@ export const AttributionView = z
         z
           .strictObject({
             index_id: z.string().meta({ description: 'The overlay that it is of, itself or one beneath it.' }),
-            part: z.enum(OVERLAY_PART_NAMES).meta({ description: `What it is: ${OVERLAY_PART_HELP}.` }),
+            part: z.enum(OVERLAY_PART_NAMES).meta({ description: `Kind of the part: ${OVERLAY_PART_HELP}.` }),
             contribution: z.number(),
           })
           .meta({ id: 'OverlayPart' }),

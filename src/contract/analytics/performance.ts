@@ -4,7 +4,7 @@ import { SeriesPayload } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 import { BacktestMetrics, BenchmarkStatistics, DrawdownRow, ReturnStatistics } from './metrics.js';
 
-/** What of a run is measured. */
+/** Series of a run that are measured. */
 export const MEASURED = ['portfolio', 'index'] as const;
 
 export const PerformanceView = z

@@ -30,7 +30,7 @@ const window = {
 const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
 /** Errors of a view that needs prices while another store than that of its run is served. */
 const priceErrors = [...runErrors, 'STORE_MISMATCH'] as const;
-/** Errors of running the benchmark from its definition, beside those of its risk. */
+/** Errors of running the benchmark from its definition, in addition to those of its risk. */
 const benchmarkErrors = [...compositionErrors, 'BENCHMARK_NOT_FOUND', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'] as const;
 const tag = 'analytics';
 
@@ -231,7 +231,7 @@ export const analyticsRoutes = routes({
       }),
       risk_estimator: z.enum(ESTIMATORS).optional().meta({
         description:
-          'Estimator, with its defaults, of a covariance over the window of the run to measure risk by; adds risk contributions. Not beside risk_model.',
+          'Estimator, with its defaults, of a covariance over the window of the run; adds risk contributions. Excludes risk_model.',
       }),
     }),
     view: { name: 'weights', needs: ['risk'] },
@@ -253,14 +253,14 @@ export const analyticsRoutes = routes({
       benchmark: BenchmarkName,
       model: z.enum(FACTOR_MODELS).optional().meta({
         description:
-          'Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run. Default: market_sector. Not beside risk_model.',
+          'Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run. Default: market_sector. Excludes risk_model.',
       }),
       risk_model: Id.optional().meta({
         description: 'Stored risk model whose factors are taken: one by statistical, industries or styles.',
       }),
       risk_estimator: z.enum(FACTOR_ESTIMATORS).optional().meta({
         description:
-          'Estimator of the factors over the window of the run, as `model` names it. Not beside model or risk_model.',
+          'Estimator of the factors over the window of the run, as `model` names it. Excludes model and risk_model.',
       }),
       factors: z
         .int()

@@ -16,7 +16,7 @@ export type ViewRoute = Route & { readonly view: RunViewTerms };
 
 type Output<S> = S extends z.ZodType ? z.output<S> : object;
 
-/** What names the run, or is replaced by what a need looks up. */
+/** Parameters that identify the run, or that the value of a need replaces. */
 type LookedUp = 'index_id' | 'run_id' | 'benchmark';
 
 type QuestionOf<R> = R extends ViewRoute

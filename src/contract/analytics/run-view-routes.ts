@@ -127,7 +127,7 @@ export const runViewRoutes = routes({
       to: IsoDate.optional().meta({ description: 'Last ex-date wanted.' }),
       table: z.enum(['actions', 'constituents']).optional().meta({
         description:
-          'Of CSV, and refused with JSON: the actions, as unless given, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.',
+          'For CSV only: the actions (the default), or the whole index after each coming action, once for every choice that the action offers, with weight and shares of each security before and after. Refused with JSON.',
       }),
     }),
     view: { name: 'actions', needs: ['window', 'market'] },
@@ -177,7 +177,7 @@ export const runViewRoutes = routes({
         .meta({ description: 'Every date, or the last of each week or month.' }),
       fields: z.array(z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH)).max(FIELDS_MAX).default([]).meta({
         description:
-          'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.',
+          'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.',
       }),
       benchmark: BenchmarkName.optional(),
       table: z.enum(EXPOSURE_TABLE_NAMES).optional().meta({
@@ -209,7 +209,7 @@ export const runViewRoutes = routes({
     ...common,
     path: '/analytics/{index_id}/limits',
     summary: 'A published rule of concentration watched on every session: headroom, breaches and their causes.',
-    description: `Without the reference column ISSUER, and for names without a value in it, each name is its own issuer; a finding says so. ${limitsAsFile}`,
+    description: `Without the reference column ISSUER, and for securities without a value in it, each security is its own issuer; a finding states it. ${limitsAsFile}`,
     params,
     query: z.strictObject({
       ...whichRun,
@@ -217,7 +217,7 @@ export const runViewRoutes = routes({
         .enum(LIMIT_RULE_NAMES)
         .optional()
         .meta({
-          description: `Unless given the one that calls for rebalances of the index, ${DEFAULT_LIMIT_RULE} where none does. ${ruleHelp}`,
+          description: `Default: the rule that triggers rebalances of the index, or ${DEFAULT_LIMIT_RULE} if none does. ${ruleHelp}`,
         }),
       by: z
         .string()

@@ -7,7 +7,7 @@ import { fraction } from './fields.js';
 const dayReturn = z
   .number()
   .nullable()
-  .meta({ description: 'Return of the last session, a fraction; null with one date alone.' });
+  .meta({ description: 'Return of the last session, a fraction; null with a single date.' });
 const moves = {
   day_return: dayReturn,
   year_to_date: fraction('Return since the last date of the calendar year before, or the first of the run.'),
@@ -33,7 +33,7 @@ export const RunSummaryRow = z
     ...moves,
     index: IndexMoves.nullable().meta({
       description:
-        'The same of the index, without costs of trading (those that an overlay charges are part of it), on the dates of the run; null of a strategy. What stands beside it is of the portfolio after costs.',
+        'The same figures of the index, before trading costs (costs that an overlay charges are included), on the dates of the run; null for a strategy. The other figures are of the portfolio after costs.',
     }),
     last_rebalance: z.string(),
     next_rebalance: z.string().nullable().meta({
@@ -52,7 +52,7 @@ export const RunSummaryCollection = z
   })
   .meta({ id: 'RunSummaryCollection' });
 export type RunSummaryCollection = z.infer<typeof RunSummaryCollection>;
-/** The part of a row that comes from the stored run alone. */
+/** The part of a row that requires only the stored run. */
 export type RunFigures = Omit<
   Stateless<z.infer<typeof RunSummaryRow>>,
   'name' | 'run_at' | 'next_rebalance' | 'coming_rebalance'

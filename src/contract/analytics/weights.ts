@@ -103,7 +103,7 @@ export const RiskDecomposition = z
       .meta({ description: 'Estimator that was asked for; null for `model`, or a stored model.' }),
     findings: z.array(Finding).meta({
       description:
-        '`LOOK_AHEAD`: the estimate knows returns after as_of; `MODEL_LACKS_NAMES`: names of no estimate in the stored model; `NO_EFFECT`: `factors` beside a model that does not read it.',
+        '`LOOK_AHEAD`: the estimate uses returns after as_of; `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities; `NO_EFFECT`: `factors` with a model that does not read it.',
     }),
   })
   .meta({ id: 'RiskDecomposition' });

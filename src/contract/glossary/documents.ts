@@ -54,10 +54,9 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   floor: 'Least weight of a name.',
   expected_returns:
     'Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.',
-  uncertainty:
-    'Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.',
+  uncertainty: 'Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.',
   'Uncertainty.covariance': 'Errors of the covariances; null takes them as they are.',
-  resampling: 'A frontier averaged over draws; null traces that of the estimates alone.',
+  resampling: 'A frontier averaged over draws; null traces the frontier of the estimates only.',
   costs: 'Costs of trades, linear and of market impact; on a result their sum as a fraction of value.',
   objective_type: 'Type of the objective.',
   objective: 'What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.',

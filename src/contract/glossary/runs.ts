@@ -43,7 +43,8 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   portfolio: 'What the money did.',
   unfilled: 'Orders that could not be filled on their day.',
   cash: 'Money not invested, after each close.',
-  'RiskControlOverlay.cash': 'Series of the store with the rate that cash earns, percent a year; null for none.',
+  'RiskControlOverlay.cash':
+    'Series of the store with the rate that cash earns, percent a year; null if cash earns nothing.',
   positions: 'Holdings after each close, in long form; the most recent rows.',
   positions_total: 'Rows of the whole panel.',
   transactions: 'Every trade, in long form.',

@@ -13,7 +13,7 @@ export const SERVICE_WORDS: Readonly<Record<string, string>> = {
   'Finding.first_date': 'For a run, the first rebalance with the finding. Rebalances before the run are not reported.',
   'Finding.last_date': 'The last of them.',
   'Finding.file':
-    'File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path.',
+    'Name of the file, sheet or archive member that contains it; the first of several. The path contains the row.',
   detail: 'Members that go with the code, or null.',
   error: 'The error.',
   findings: 'Findings, worst first.',
@@ -40,7 +40,7 @@ export const SERVICE_WORDS: Readonly<Record<string, string>> = {
   universes: 'Universes that contain the name.',
   sectors: 'Sectors the names are spread over.',
   market_volatility: 'Of the market, a year.',
-  specific_volatility: 'Of a name beside the market, a year.',
+  specific_volatility: 'Specific volatility of a security relative to the market, annualised.',
   dates_added: 'Dates that were not held before.',
   identifiers_added: 'Names that were not held before.',
   restatements_total: 'Values that are others than before.',

@@ -73,8 +73,8 @@ export const RuleTypes = z
         rebalance: fields('Of `rebalance`.'),
         reviews: fields('The list `reviews` of the document.'),
         treatment: fields('Of `pipeline.treatment`.'),
-        weighting: fields('Of `pipeline.weighting`, beside the parameters of its class.'),
-        derivation: fields('Of `derivation`, beside its objective and constraint rows.'),
+        weighting: fields('Of `pipeline.weighting`, in addition to the parameters of its class.'),
+        derivation: fields('Of `derivation`, in addition to its objective and constraint rows.'),
         events: fields('Of `events`, changes between reviews.'),
       })
       .meta({ id: 'DefinitionFields', description: 'Fields of a definition that no class describes.' }),

@@ -20,7 +20,10 @@ const SolvedRow = z
     coefficient: z
       .number()
       .nullable()
-      .meta({ description: "Change of the row's value per unit of the weight; null where it has none of its own." }),
+      .meta({
+        description:
+          "Change of the row's value per unit of the weight; null if the row does not depend on the weight directly.",
+      }),
     force: z.number().meta({ description: "What the row adds to the objective's derivative by the weight." }),
   })
   .meta({ id: 'SolvedRow', description: 'One side of a constraint row that the name stands in.' });
@@ -31,9 +34,16 @@ export const NameSolve = z
       .array(SolvedRow)
       .meta({ description: 'Every constraint of the security, binding or not, in row order, lower before upper.' }),
     lower: z.number().nullable().meta({
-      description: 'Minimum feasible weight of the security, including selection constraints; null for none.',
+      description:
+        'Minimum feasible weight of the security, including selection constraints; null if there is no minimum.',
     }),
-    upper: z.number().nullable().meta({ description: 'Largest weight likewise; null for none.' }),
+    upper: z
+      .number()
+      .nullable()
+      .meta({
+        description:
+          'Maximum feasible weight of the security, including selection constraints; null if there is no maximum.',
+      }),
     centre: z.number().meta({
       description: 'What the objective measures the weight from: source_weight for the tracking error, else 0.',
     }),

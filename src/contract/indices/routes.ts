@@ -211,8 +211,8 @@ export const indexRoutes = routes({
     summary: 'The chain behind one weight.',
     description:
       'From the datapoints that were read to the weight held today: `raw / raw_total`, then `min(cap, max(floor, scale * uncapped_weight))`, over `stayed`, gives the applied weight. ' +
-      'What has happened to the name since stands in `entered`, `left` and `order`. ' +
-      "On a derived index the chain behind the parent's weight comes first (`derivation.source`), then every constraint row the name stands in and what held it: `solved_weight * scale / stayed` is the applied weight.",
+      '`entered`, `left` and `order` report what has happened to the security since. ' +
+      "For a derived index, the chain that leads to the parent's weight comes first (`derivation.source`), then every constraint row that contains the security and the bounds that held it: `solved_weight * scale / stayed` is the applied weight.",
     params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
     query: z.strictObject({
       as_of: IsoDate.optional().meta({ description: 'Default the latest date of the store.' }),

@@ -36,7 +36,7 @@ export const DataVersions = z
     ...skippedFields,
     copy: z.enum(['made', 'pending', 'missing']).nullable().meta({
       description:
-        'Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy.',
+        'Copy of the last content of a folder or a database, for use after its source has changed: `pending` while it is written after the response that served the content; `missing` if it exceeds `MAX_COPIED_CONTENT_BYTES`, did not fit on the disk or was interrupted. A missing copy that can be written is written when the store is next read. Null if the files of the service are the copy.',
     }),
   })
   .meta({ id: 'DataVersions' });
@@ -82,7 +82,7 @@ export const DataDifference = z
   .meta({ id: 'DataDifference' });
 export type DataDifferenceView = z.infer<typeof DataDifference>;
 
-/** What asking for an earlier content can be answered with. */
+/** Errors of a request for an earlier content. */
 export const asKnownErrors = ['NO_DATA_KNOWN', 'VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE'] as const;
 
 const params = z.strictObject({ store_id: Id.meta({ description: 'Id of the data store.' }) });
@@ -95,7 +95,7 @@ export const dataVersionRoutes = routes({
     tag: 'stores',
     summary: 'Contents of a data store that were served, newest first.',
     description:
-      'Kept as the values that changed, and of a folder or a database a copy of the last content: what changes while the service is stopped or serves another store is found when it is read again. The copy is made behind the answer that serves a content; until `copy` says that it is made, a source that changes while the service is stopped takes that content along. A version is not readable where it was forgotten (`versions_kept`), or was too large to be copied.',
+      'The service keeps the values that changed and, for a folder or a database, a copy of the last content. Changes made while the service is stopped or serves another store are found when the store is read again. The copy is written after the response that serves a content; until `copy` reports that it exists, a source that changes while the service is stopped destroys that content. A version is not readable if retention removed it (`versions_kept`) or if it was too large to be copied.',
     params,
     query: z.strictObject({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Most versions.' }),

@@ -8,7 +8,7 @@ export const Name = z.string().min(1).max(200);
 
 const VersionsKept = z.int().min(1).max(1_000_000).nullable().meta({
   description:
-    'Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it.',
+    'Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions.',
 });
 
 export const DataStore = z

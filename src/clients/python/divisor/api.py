@@ -42,7 +42,7 @@ class Operations:
         return cast("c.ChangelogResponse", self._transport.json("GET", "/changelog", query={"since": since}))
 
     def get_principal(self) -> c.PrincipalView:
-        """Who asks, and what that key may do."""
+        """The caller, and the permissions of its key."""
         return cast("c.PrincipalView", self._transport.json("GET", "/principal"))
 
     def get_open_api(self) -> c.OpenApiDocument:
@@ -381,7 +381,7 @@ class Operations:
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param risk: Adds risk contributions.
         :param risk_model: Stored risk model to measure risk by, which then needs no prices; adds risk contributions.
-        :param risk_estimator: Estimator, with its defaults, of a covariance over the window of the run to measure risk by; adds risk contributions. Not beside risk_model.
+        :param risk_estimator: Estimator, with its defaults, of a covariance over the window of the run; adds risk contributions. Excludes risk_model.
         """
         return cast("c.WeightsView", self._transport.json("GET", f"/analytics/{word(index_id)}/weights", query={"run_id": run_id, "as_of": as_of, "benchmark": benchmark, "risk": risk, "risk_model": risk_model, "risk_estimator": risk_estimator}))
 
@@ -391,9 +391,9 @@ class Operations:
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_of: The latest date of the run at or before it; the last by default.
-        :param model: Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run. Default: market_sector. Not beside risk_model.
+        :param model: Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run. Default: market_sector. Excludes risk_model.
         :param risk_model: Stored risk model whose factors are taken: one by statistical, industries or styles.
-        :param risk_estimator: Estimator of the factors over the window of the run, as `model` names it. Not beside model or risk_model.
+        :param risk_estimator: Estimator of the factors over the window of the run, as `model` names it. Excludes model and risk_model.
         :param factors: Principal components, read by statistical. Default: 5.
         """
         return cast("c.RiskDecomposition", self._transport.json("GET", f"/analytics/{word(index_id)}/factor-risk", query={"benchmark": benchmark, "run_id": run_id, "as_of": as_of, "model": model, "risk_model": risk_model, "risk_estimator": risk_estimator, "factors": factors}))
@@ -473,7 +473,7 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param from_: First ex-date wanted; the first of the run by default.
         :param to: Last ex-date wanted.
-        :param table: Of CSV, and refused with JSON: the actions, as unless given, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.
+        :param table: For CSV only: the actions (the default), or the whole index after each coming action, once for every choice that the action offers, with weight and shares of each security before and after. Refused with JSON.
         :param format: Instead of `Accept`.
         """
         return cast("c.ActionsView", self._transport.json("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to, "table": table, "format": format}))
@@ -485,7 +485,7 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param from_: First ex-date wanted; the first of the run by default.
         :param to: Last ex-date wanted.
-        :param table: Of CSV, and refused with JSON: the actions, as unless given, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.
+        :param table: For CSV only: the actions (the default), or the whole index after each coming action, once for every choice that the action offers, with weight and shares of each security before and after. Refused with JSON.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to, "table": table, "format": format}, accept=media)
@@ -506,7 +506,7 @@ class Operations:
         :param by: Reference column to group by. Default: SECTOR. Securities without the column are UNCLASSIFIED; IDENTIFIER groups by security.
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
-        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.
+        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
@@ -523,7 +523,7 @@ class Operations:
         :param by: Reference column to group by. Default: SECTOR. Securities without the column are UNCLASSIFIED; IDENTIFIER groups by security.
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
-        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them; securities that the run holds are what a function is taken across.
+        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
@@ -536,7 +536,7 @@ class Operations:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param rule: Unless given the one that calls for rebalances of the index, UCITS_5_10_40 where none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
+        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
         :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
         :param start: First day wanted; the first of the run by default.
@@ -550,7 +550,7 @@ class Operations:
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param rule: Unless given the one that calls for rebalances of the index, UCITS_5_10_40 where none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
+        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
         :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
         :param start: First day wanted; the first of the run by default.
@@ -1559,7 +1559,7 @@ class Operations:
         :param start: Entries of this day or time and after it.
         :param end: Entries of this day or time and before it.
         :param kind: Kind of document.
-        :param id: Id of a document; what is filed under it, as published closes of an index, is found, too.
+        :param id: Id of a document. Entries that belong to it, such as published closes of an index, match as well.
         :param author: Who wrote.
         :param after: Entries after this number.
         :param limit: Maximum number of entries. Default: all.
@@ -1574,7 +1574,7 @@ class Operations:
         :param start: Entries of this day or time and after it.
         :param end: Entries of this day or time and before it.
         :param kind: Kind of document.
-        :param id: Id of a document; what is filed under it, as published closes of an index, is found, too.
+        :param id: Id of a document. Entries that belong to it, such as published closes of an index, match as well.
         :param author: Who wrote.
         :param after: Entries after this number.
         :param limit: Maximum number of entries. Default: all.

@@ -1435,7 +1435,7 @@ class _ConstraintCost(t.TypedDict):
 
 
 class ConstraintCost(_ConstraintCost, total=False):
-    #: Why both are null: the problem without the row has no answer, or the counted work for explanations beside tails is spent. Null where they are numbers, absent in runs of earlier versions.
+    #: Why both are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Null if both are numbers; absent in runs of earlier versions.
     reason: t.Optional[t.Literal["no_answer", "work_spent"]]
 
 
@@ -1517,7 +1517,7 @@ class CorporateAction(t.TypedDict):
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
     #: What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed.
     kind: t.Literal["cash", "ratio", "structural"]
-    #: As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting.
+    #: As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting.
     value: float
     #: First day without the entitlement.
     ex_date: str
@@ -1928,7 +1928,7 @@ class _DataStore(t.TypedDict):
     mapping: t.Optional[Mapping]
     #: Actions derived from adjusted closes at the last load; null without adjusted closes.
     derived_actions: t.Optional[DerivedActions]
-    #: Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it.
+    #: Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions.
     versions_kept: t.Optional[int]
     #: Time it was made, ISO-8601 UTC with offset.
     created_at: str
@@ -2007,7 +2007,7 @@ class DataStoreUpdate(t.TypedDict, total=False):
     currency: t.Optional[str]
     #: Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read.
     mapping: t.Optional[MappingChange]
-    #: Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it.
+    #: Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions.
     versions_kept: t.Optional[int]
 
 
@@ -2045,7 +2045,7 @@ class DataVersions(t.TypedDict):
     skipped: int
     #: The same documents by cause.
     skipped_causes: SkippedCauses
-    #: Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy.
+    #: Copy of the last content of a folder or a database, for use after its source has changed: `pending` while it is written after the response that served the content; `missing` if it exceeds `MAX_COPIED_CONTENT_BYTES`, did not fit on the disk or was interrupted. A missing copy that can be written is written when the store is next read. Null if the files of the service are the copy.
     copy: t.Optional[t.Literal["made", "pending", "missing"]]
 
 
@@ -2272,9 +2272,9 @@ class DefinitionFields(t.TypedDict):
     reviews: t.Sequence[ParameterSpec]
     #: Of `pipeline.treatment`.
     treatment: t.Sequence[ParameterSpec]
-    #: Of `pipeline.weighting`, beside the parameters of its class.
+    #: Of `pipeline.weighting`, in addition to the parameters of its class.
     weighting: t.Sequence[ParameterSpec]
-    #: Of `derivation`, beside its objective and constraint rows.
+    #: Of `derivation`, in addition to its objective and constraint rows.
     derivation: t.Sequence[ParameterSpec]
     #: Of `events`, changes between reviews.
     events: t.Sequence[ParameterSpec]
@@ -2313,7 +2313,7 @@ class _DerivationPayload(t.TypedDict):
 class DerivationPayload(_DerivationPayload, total=False):
     #: Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.
     expected_returns: t.Optional[DerivationPayloadExpectedReturns]
-    #: Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.
+    #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[Uncertainty]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCosts]
@@ -2345,7 +2345,7 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     objective: t.Union[str, DerivationPayloadInputObjective]
     #: Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.
     expected_returns: t.Optional[DerivationPayloadInputExpectedReturns]
-    #: Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.
+    #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
@@ -3256,7 +3256,7 @@ class Finding(_Finding, total=False):
     first_date: str
     #: The last of them.
     last_date: str
-    #: File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path.
+    #: Name of the file, sheet or archive member that contains it; the first of several. The path contains the row.
     file: str
     #: Of an expression that was sent as text, the characters concerned: from `start` to before `end`.
     position: FindingPosition
@@ -3658,7 +3658,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     market_return: float
     #: Of the market, a year.
     market_volatility: float
-    #: Of a name beside the market, a year.
+    #: Specific volatility of a security relative to the market, annualised.
     specific_volatility: float
     #: Paid quarterly.
     dividend_yield: float
@@ -4236,7 +4236,7 @@ class IndexAction(t.TypedDict):
     identifier: str
     #: Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one.
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING"]
-    #: As in the store: cash a share of dividends and returns of capital, the share-count multiplier of splits, stock dividends and bonus issues, new shares for one held of a rights issue, shares of `related` for one held of a spin-off or merger, what a share is paid of an acquisition or delisting. Null if a security ends and the payment per share is unknown.
+    #: As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown.
     value: t.Optional[float]
     #: Other identifier of a spin-off, merger or ticker change.
     related: t.Optional[str]
@@ -4581,7 +4581,7 @@ class IndexExplanation(_IndexExplanation, total=False):
 
 
 class IndexMoves(t.TypedDict):
-    #: Return of the last session, a fraction; null with one date alone.
+    #: Return of the last session, a fraction; null with a single date.
     day_return: t.Optional[float]
     #: Return since the last date of the calendar year before, or the first of the run. A fraction.
     year_to_date: float
@@ -5866,9 +5866,9 @@ class NameSolve(t.TypedDict):
 
     #: Every constraint of the security, binding or not, in row order, lower before upper.
     rows: t.Sequence[SolvedRow]
-    #: Minimum feasible weight of the security, including selection constraints; null for none.
+    #: Minimum feasible weight of the security, including selection constraints; null if there is no minimum.
     lower: t.Optional[float]
-    #: Largest weight likewise; null for none.
+    #: Maximum feasible weight of the security, including selection constraints; null if there is no maximum.
     upper: t.Optional[float]
     #: What the objective measures the weight from: source_weight for the tracking error, else 0.
     centre: float
@@ -6046,7 +6046,7 @@ class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
     objective: Objective
     #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
     expected_returns: t.Optional[ExpectedReturns]
-    #: Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.
+    #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
@@ -6076,7 +6076,7 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     objective: Objective
     #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
     expected_returns: t.Optional[ExpectedReturns]
-    #: Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.
+    #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
@@ -6092,7 +6092,7 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     end: t.Optional[Date]
     #: Annual rate for the frontier's tangency point.
     risk_free_rate: float
-    #: A frontier averaged over draws; null traces that of the estimates alone.
+    #: A frontier averaged over draws; null traces the frontier of the estimates only.
     resampling: t.Optional[Resampling]
 
 
@@ -6121,7 +6121,7 @@ class _OptimisationRunResult(t.TypedDict):
     objective_type: str
     #: The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.
     objective_value: float
-    #: Annualised variance of the active weights, whatever the objective: the square of tracking_error. What the run made best is objective_value.
+    #: Annualised variance of the active weights, whatever the objective: the square of tracking_error. The run optimised objective_value.
     objective: float
     #: What no weights can better: the value of the objective without the non-convex rows, less what the proof of a tail leaves open.
     bound: t.Optional[float]
@@ -6160,7 +6160,7 @@ class OptimisationRunResult(_OptimisationRunResult, total=False):
     tail: t.Optional[TailOutcome]
     #: With `uncertainty`; null without, absent in runs of earlier versions.
     worst_case: t.Optional[WorstCase]
-    #: What loosening each binding bound does: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the dearest first. Where rows choose names, the names held stay held. Absent in runs of earlier versions, as the next two.
+    #: Effect of relaxing each binding bound: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the most expensive first. If rows choose securities, the securities held stay held. Absent in runs of earlier versions, as are the next two.
     sensitivities: t.Sequence[SensitivityRow]
     #: What each of the client's first 20 rows costs.
     constraint_costs: t.Sequence[ConstraintCost]
@@ -6182,7 +6182,7 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     objective: Objective
     #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
     expected_returns: t.Optional[ExpectedReturns]
-    #: Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.
+    #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
@@ -6204,7 +6204,7 @@ class OtherAdjustment(t.TypedDict):
 class OverlayPart(t.TypedDict):
     #: The overlay that it is of, itself or one beneath it.
     index_id: str
-    #: What it is: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on what lies in cash beneath), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards).
+    #: Kind of the part: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on what lies in cash beneath), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards).
     part: t.Literal["cash", "costs", "currency", "decrement", "fee", "financing", "hedge"]
     #: Linked contribution to the total return.
     contribution: float
@@ -7806,7 +7806,7 @@ class _RenderRequest(t.TypedDict):
 
 
 class RenderRequest(_RenderRequest, total=False):
-    #: Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in. Ignored where every block of a stored template names its own.
+    #: Index or strategy whose latest run is shown by the blocks without an `index_id`; by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`.
     index_id: t.Optional[str]
     #: Several of them in one document, each from a new page; instead of index_id.
     index_ids: t.Optional[t.Sequence[str]]
@@ -8089,7 +8089,7 @@ class _RiskControlOverlay(t.TypedDict):
     max_leverage: float
     #: Sessions from the last return used to the exposure.
     lag: int
-    #: Series of the store with the rate that cash earns, percent a year; null for none.
+    #: Series of the store with the rate that cash earns, percent a year; null if cash earns nothing.
     cash: t.Optional[str]
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
@@ -8135,7 +8135,7 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
     max_change: float
     #: When the exposure may change: after every close, or after the last one of a month; daily where not given.
     review: t.Literal["daily", "monthly"]
-    #: Series of the store with the rate that cash earns, percent a year; null for none.
+    #: Series of the store with the rate that cash earns, percent a year; null if cash earns nothing.
     cash: t.Optional[str]
     #: Over the rate, for what is borrowed at an exposure above 1; 0 where not given.
     spread_bps: float
@@ -8192,7 +8192,7 @@ class RiskDecomposition(t.TypedDict):
     window_start: t.Optional[str]
     #: Last date of the run's levels.
     window_end: t.Optional[str]
-    #: `LOOK_AHEAD`: the estimate knows returns after as_of; `MODEL_LACKS_NAMES`: names of no estimate in the stored model; `NO_EFFECT`: `factors` beside a model that does not read it.
+    #: `LOOK_AHEAD`: the estimate uses returns after as_of; `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities; `NO_EFFECT`: `factors` with a model that does not read it.
     findings: t.Sequence[Finding]
 
 
@@ -8625,7 +8625,7 @@ class RollingRiskView(t.TypedDict):
     against: t.Literal["index", "benchmark"]
     #: Id of the benchmark; null against the index.
     benchmark_id: t.Optional[str]
-    #: By date: volatility of the run and of what it is measured against (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to that, annualised. Against the benchmark on the dates that it shares with the run.
+    #: By date, annualised: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run.
     risk: TableFrame
 
 
@@ -8728,7 +8728,7 @@ class RunSummaryRow(t.TypedDict):
     level: float
     #: Return that the levels have.
     return_variant: t.Literal["price", "total", "net"]
-    #: Return of the last session, a fraction; null with one date alone.
+    #: Return of the last session, a fraction; null with a single date.
     day_return: t.Optional[float]
     #: Return since the last date of the calendar year before, or the first of the run. A fraction.
     year_to_date: float
@@ -8740,7 +8740,7 @@ class RunSummaryRow(t.TypedDict):
     max_drawdown: float
     #: Levels of the last year: every fourth date and the last.
     trace: SeriesPayload
-    #: The same of the index, without costs of trading (those that an overlay charges are part of it), on the dates of the run; null of a strategy. What stands beside it is of the portfolio after costs.
+    #: The same figures of the index, before trading costs (costs that an overlay charges are included), on the dates of the run; null for a strategy. The other figures are of the portfolio after costs.
     index: t.Optional[IndexMoves]
     #: Date of the latest rebalance.
     last_rebalance: str
@@ -9290,7 +9290,7 @@ class SolvedRow(t.TypedDict):
     binding: bool
     #: The multiplier of the row: change of the objective per unit of the bound.
     shadow_price: float
-    #: Change of the row's value per unit of the weight; null where it has none of its own.
+    #: Change of the row's value per unit of the weight; null if the row does not depend on the weight directly.
     coefficient: t.Optional[float]
     #: What the row adds to the objective's derivative by the weight.
     force: float

@@ -149,7 +149,7 @@ describe('one text of forty megabytes in a file of some kilobytes', () => {
     await connection.run(`CREATE TABLE market AS SELECT 'A' AS identifier, '2024-01-02' AS date, '10' AS "CLOSE"`);
     await connection.run(`CREATE TABLE reference AS SELECT 'A' AS identifier, repeat('x', ${LONG}) AS "NAME"`);
     connection.closeSync();
-    instance.closeSync(); // Until then the file is locked for the reading process.
+    instance.closeSync(); // It locks the file until it is closed.
     const lite = join(service.root, 'long.sqlite');
     const database = new sqlite.Database(lite);
     database.exec(`CREATE TABLE market AS SELECT 'A' AS identifier, '2024-01-02' AS date, 10.0 AS "CLOSE"`);

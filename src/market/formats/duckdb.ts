@@ -67,9 +67,18 @@ export async function openDuckDb(readable: Readable): Promise<DuckDb> {
   const connection = await connect();
   await connection.run(settingsFor(readable)).catch((error: unknown) => {
     close();
-    throw error;
+    throw lockFault(error) ?? error;
   });
   return { connection, connect, close };
+}
+
+/** Error for a database file that another process has open for writing. DuckDB's message names paths and a web page. */
+function lockFault(error: unknown): Error | undefined {
+  const message = error instanceof Error ? error.message : '';
+  if (!message.includes('Could not set lock on file')) return undefined;
+  const [, pid] = /\(PID (\d+)\)/.exec(message) ?? [];
+  const holder = pid === undefined ? 'another process' : `process ${pid}`;
+  return new Error(`${holder} has the file open for writing; close the file there and try again.`, { cause: error });
 }
 
 /** Files and database that a DuckDB may read. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
 import { describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores/store.js';
@@ -30,6 +31,18 @@ export function describeDatabases(): void {
         status: 409,
         code: 'FOLDER_REGISTERED',
       });
+    });
+
+    test('refuses a DuckDB file that is open elsewhere with the number of that process', async () => {
+      const path = join(service.root, 'open.duckdb');
+      const instance = await DuckDBInstance.create(path);
+      const location = `duckdb://${path}`;
+      const message = `The database cannot be read: process ${process.pid} has the file open for writing; close the file there and try again.`;
+      const create = { name: 'Open', kind: 'database', location };
+      const { status, detail } = await service.refusal('POST', '/data/stores', create);
+      instance.closeSync();
+      expect(status).toBe(422);
+      expect(detail?.['findings']).toMatchObject([{ code: 'UNREADABLE_FILE', message }]);
     });
 
     test.each(['sqlite', 'duckdb'] as const)(

@@ -1,7 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
+import type { Request } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { zipOf } from '#console/pages/data/zip.js';
+import { count } from '#console/words/numbers.js';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { DataStore } from '#contract/stores/store.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
@@ -93,6 +96,61 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     const { body } = await service.ask<DataStore>('GET', '/data/stores/vendor');
     expect([body.identifiers, body.start, body.end]).toEqual([2, '2024-01-02', '2024-01-16']);
+    expect(complaints).toEqual([]);
+  });
+
+  test('an archive of many files is read by one mapping, and sent in as many requests as they need', async () => {
+    const { page, service, complaints } = desk();
+    const names = Array.from({ length: 60 }, (_, n) => `S${n}`);
+    const rows = (n: number) => DAYS.map((day, t) => `${day},${(50 + n + Math.sin(t * (n + 1))).toFixed(6)}`);
+    const files = names.map((name, n) => ({
+      name: `eod/${name}_data.csv`,
+      text: ['Date,Close', ...rows(n)].join('\n'),
+    }));
+    const archive = await zipOf(
+      [...files, { name: 'read me.pdf', text: 'x' }].map(({ name, text }) => ({
+        name,
+        bytes: new TextEncoder().encode(text),
+      })),
+    );
+    // As if the service took half of the archive in one request.
+    await page.route('**/health', async (route) => {
+      const health = (await (await route.fetch()).json()) as { limits: object };
+      const room = Math.ceil(((archive.size / 2) * 4) / 3) + 5000;
+      await route.fulfill({ json: { ...health, limits: { ...health.limits, MAX_IMPORT_BYTES: (1 << 20) + room } } });
+    });
+    await page.goto(`${service.url()}/console/data/import`);
+    const imports: string[] = [];
+    const note = (request: Request) => {
+      if (request.url().endsWith('/data/import'))
+        imports.push((request.postDataJSON() as { on_exists: string }).on_exists);
+    };
+    page.on('request', note);
+    const buffer = Buffer.from(await archive.arrayBuffer());
+    await page.locator('input[type=file]').setInputFiles({ name: 'eod.zip', mimeType: 'application/zip', buffer });
+    await page.getByText('Ignored, because they are not tables: read me.pdf.').waitFor();
+    const form = page.getByRole('region', { name: 'Format' });
+    await form.getByText(`${count(names.length * DAYS.length)} bars read with the proposed mapping`).waitFor();
+    await page.getByText('60 files, one mapping').click();
+    await page
+      .getByRole('table', { name: 'Files of prices' })
+      .getByRole('row', { name: /eod\/S2_data\.csv/ })
+      .waitFor();
+    // However many files there are, the page stays as long as its forms.
+    expect(await page.evaluate('document.body.scrollHeight')).toBeLessThan(3000);
+    const button = page.getByRole('button', { name: 'Import', exact: true });
+    await page.evaluate('scrollTo(0, 0)');
+    const { y, height } = (await button.boundingBox())!; // It is on the page.
+    expect(y + height).toBeLessThanOrEqual(page.viewportSize()!.height);
+    await page.getByLabel('Name *').fill('Archive');
+    await page.getByLabel('Serve the store now').selectOption('false');
+    await button.click();
+    await page.getByRole('heading', { name: 'Imported' }).waitFor();
+    page.off('request', note);
+    await page.unroute('**/health');
+    expect(imports).toEqual(['refuse', 'append']);
+    const { body } = await service.ask<DataStore>('GET', '/data/stores/archive');
+    expect(body).toMatchObject({ identifiers: 60, rows: { market: names.length * DAYS.length } });
     expect(complaints).toEqual([]);
   });
 

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { axisTexts, logSplits, PERCENT, spread, stacked, within } from '#console/components/chart/series.js';
 import { withoutUnread } from '#console/components/form/field-spec.js';
 import { troubleOfFiles, withFiles, withoutFile } from '#console/pages/data/import-files.js';
+import { sourcesOf } from '#console/pages/data/sources.js';
+import { zipOf } from '#console/pages/data/zip.js';
 import { needsMapping } from '#console/pages/data/mapping.js';
 import { findingsAt, parseValues, pointerLabel, refusedIn, withUnit } from '#console/pages/sweeps/values.js';
 import { duration, isDate, monthsBefore, zoneText } from '#console/words/dates.js';
@@ -212,6 +214,56 @@ test('a time has its zone, and a day is one of the calendar', () => {
   expect(['2024-02-29', '2023-02-29', '2024-13-01', '2024-1-1'].map(isDate)).toEqual([true, false, false, false]);
 });
 
+describe('an archive in the browser', () => {
+  const packed = async (names: readonly string[]) =>
+    new File(
+      [await zipOf(names.map((name) => ({ name, bytes: new TextEncoder().encode(`${name}\n`.repeat(50)) })))],
+      'a.zip',
+    );
+
+  test('is read as its tables, without what a system or a reader adds', async () => {
+    const names = ['prices/A.csv', 'prices/B.CSV', '__MACOSX/._A.csv', 'prices/.DS_Store', 'read me.pdf', 'notes.xlsx'];
+    const { sources, ignored, trouble } = await sourcesOf([await packed(names), new File(['x'], 'c.csv')]);
+    expect([sources.map(({ name }) => name), ignored, trouble]).toEqual([
+      ['prices/A.csv', 'prices/B.CSV', 'c.csv'],
+      ['read me.pdf', 'notes.xlsx'],
+      null,
+    ]);
+    expect([sources[0]!.size, Buffer.from(await sources[0]!.arrayBuffer()).toString()]).toEqual([
+      13 * 50,
+      'prices/A.csv\n'.repeat(50),
+    ]);
+  });
+
+  test('that is damaged, encrypted or not an archive is refused with the reason', async () => {
+    const troubles = async (change: (bytes: Buffer) => Uint8Array) => {
+      const bytes = Buffer.from(await (await packed(['A.csv'])).arrayBuffer());
+      return (await sourcesOf([new File([new Uint8Array(change(bytes))], 'a.zip')])).trouble;
+    };
+    const entry = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
+    const written = (at: number, value: number) => (bytes: Buffer) => {
+      bytes.writeUInt16LE(value, entry(bytes) + at);
+      return bytes;
+    };
+    expect([
+      await troubles((bytes) => bytes.subarray(0, -22)),
+      await troubles(written(8, 1)),
+      await troubles(written(10, 93)),
+      await troubles(written(0, 0)),
+    ]).toEqual([
+      'a.zip is not a zip archive, or its end is missing.',
+      'a.zip is encrypted. Unpack it first.',
+      'a.zip packs A.csv in a way that browsers do not unpack. Unpack it first.',
+      'a.zip is damaged: its list of files ends early.',
+    ]);
+    const short = new File(
+      [new Uint8Array(written(24, 5)(Buffer.from(await (await packed(['A.csv'])).arrayBuffer())))],
+      'a.zip',
+    );
+    await expect((await sourcesOf([short])).sources[0]!.arrayBuffer()).rejects.toThrow('A.csv in a.zip is damaged.');
+  });
+});
+
 describe('files that are to be imported', () => {
   const file = (name: string) => new File(['x'], name);
   const tables = (files: Parameters<typeof withoutFile>[0]) => files.map(({ table }) => table);
@@ -221,7 +273,7 @@ describe('files that are to be imported', () => {
     const three = withFiles(one, [file('IBM.xlsx'), file('reference.xlsx')]);
     expect([tables(one), tables(three)]).toEqual([[null], ['market', 'market', 'reference']]);
     expect(tables(withoutFile(withoutFile(three, 2), 1))).toEqual([null]);
-    expect([one, three].map((files) => troubleOfFiles(files, 1e6))).toEqual([null, null]);
+    expect([one, three].map((files) => troubleOfFiles(files))).toEqual([null, null]);
   });
 
   test('keep the table that was chosen when others come or go', () => {
@@ -231,12 +283,12 @@ describe('files that are to be imported', () => {
     expect(tables(withoutFile(chosen, 1))).toEqual(['series']);
   });
 
-  test('are refused with both kinds named where workbooks come with others, and with their number where they are too large', () => {
+  test('are refused with both kinds named where workbooks come with others, and with both sizes where one is too large', () => {
     const mixed = withFiles([], [file('AAPL.xlsx'), file('b.csv')]);
-    expect(troubleOfFiles(mixed, 1e6)).toBe('AAPL.xlsx is a workbook. Import workbooks separately from other files.');
-    const large = withFiles([], [file('AAPL.xlsx'), file('IBM.xlsx')]);
-    expect(troubleOfFiles(large, 2)).toBe(
-      'The 2 workbooks together are larger than the limit for one request. Connect their folder instead.',
+    expect(troubleOfFiles(mixed)).toBe('AAPL.xlsx is a workbook. Import workbooks separately from other files.');
+    const large = { name: 'prices.csv', size: 300_000_000, arrayBuffer: () => Promise.resolve(new ArrayBuffer(0)) };
+    expect(troubleOfFiles(withFiles([], [large]))).toBe(
+      'prices.csv has 300.0 MB; a file may have up to 209.7 MB. Connect its folder instead.',
     );
   });
 });

@@ -1,59 +1,181 @@
 import type { Finding } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { Icon } from '../../components/icon.js';
+import { numeric, type Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
 import { bytes, counted } from '../../words/numbers.js';
 import { fileOf, placeOf } from '../../words/places.js';
-import { TABLES, withoutFile, type ImportFile } from './import-files.js';
+import { TABLES, withoutFile, type ImportFile, type TableName } from './import-files.js';
 import './data.css';
+
+/** Files of prices that are listed one by one; more are folded. */
+const LISTED_MAX = 8;
 
 interface FileListProps {
   readonly files: readonly ImportFile[];
   /** Findings of the service, each at its file. */
   readonly findings: readonly Finding[];
+  readonly isMapped: boolean;
   onChange(files: readonly ImportFile[]): void;
 }
 
+/** A file and its position among all. */
+interface Listed extends ImportFile {
+  readonly at: number;
+  readonly findings: readonly Finding[];
+}
+
+interface FileActs {
+  /** Assigns a file to a table. */
+  put(at: number, table: TableName): void;
+  remove(at: number): void;
+}
+
 /** Files that are to be imported, each with its table and what is wrong with it. */
-export function FileList({ files, findings, onChange }: FileListProps) {
+export function FileList({ files, findings, isMapped, onChange }: FileListProps) {
   const chosen = files.map(({ file, table }, at) => ({ name: file.name, table, at }));
-  const about = (at: number) => findings.filter((finding) => fileOf(finding, chosen)?.at === at);
-  const put = (at: number, file: ImportFile) => onChange(files.map((own, i) => (i === at ? file : own)));
+  const about = new Map<number | undefined, Finding[]>();
+  for (const finding of findings) {
+    const at = fileOf(finding, chosen)?.at;
+    about.set(at, [...(about.get(at) ?? []), finding]);
+  }
+  const listed = files.map((one, at): Listed => ({ ...one, at, findings: about.get(at) ?? [] }));
+  const acts: FileActs = {
+    put: (at, table) => onChange(files.map((own, i) => (i === at ? { ...own, table } : own))),
+    remove: (at) => onChange(withoutFile(files, at)),
+  };
+  const prices = listed.filter(({ table }) => table === 'market');
+  const isFolded = prices.length > LISTED_MAX;
   return (
     <ul class="file-list" aria-label="Files to import">
-      {files.map((one, at) => (
-        <li key={`${one.file.name} ${at}`}>
-          <strong>{one.file.name}</strong>
-          <span class="quiet number">{bytes(one.file.size)}</span>
-          {one.table === null ? (
-            <span class="quiet">each file or sheet is the table of its name; others are read as prices</span>
-          ) : (
-            <Select
-              label={`Table of ${one.file.name}`}
-              options={TABLES.map((table) => ({ value: table, text: table.replace('_', ' ') }))}
-              value={one.table}
-              onChoose={(table) => put(at, { ...one, table })}
-            />
-          )}
-          <Button kind="bare" aria-label={`Remove ${one.file.name}`} onClick={() => onChange(withoutFile(files, at))}>
-            <Icon name="close" />
-          </Button>
-          <Said findings={about(at)} />
-        </li>
+      {isFolded && <Folded files={prices} isMapped={isMapped} acts={acts} onClear={() => onChange([])} />}
+      {(isFolded ? listed.filter(({ table }) => table !== 'market') : listed).map((one) => (
+        <FileRow key={`${one.file.name} ${one.at}`} one={one} acts={acts} />
       ))}
     </ul>
   );
 }
 
+interface FileRowProps {
+  readonly one: Listed;
+  readonly acts: FileActs;
+}
+
+function FileRow({ one, acts }: FileRowProps) {
+  return (
+    <li>
+      <strong>{one.file.name}</strong>
+      <span class="quiet number">{bytes(one.file.size)}</span>
+      {one.table === null ? (
+        <span class="quiet">each file or sheet is the table of its name; others are read as prices</span>
+      ) : (
+        <TableChoice one={one} acts={acts} />
+      )}
+      <Remove one={one} acts={acts} />
+      <Said findings={one.findings} />
+    </li>
+  );
+}
+
+const TableChoice = ({ one, acts }: FileRowProps) => (
+  <Select
+    label={`Table of ${one.file.name}`}
+    options={TABLES.map((table) => ({ value: table, text: table.replace('_', ' ') }))}
+    value={one.table!} // Chosen of the files that have one.
+    onChoose={(table) => acts.put(one.at, table)}
+  />
+);
+
+const Remove = ({ one, acts }: FileRowProps) => (
+  <Button kind="bare" aria-label={`Remove ${one.file.name}`} onClick={() => acts.remove(one.at)}>
+    <Icon name="close" />
+  </Button>
+);
+
+interface FoldedProps {
+  readonly files: readonly Listed[];
+  readonly isMapped: boolean;
+  readonly acts: FileActs;
+  onClear(): void;
+}
+
+/** Many files of prices as one entry, which unfolds to a table. */
+function Folded({ files, isMapped, acts, onClear }: FoldedProps) {
+  const [isOpen, setOpen] = useState(false);
+  const size = files.reduce((sum, { file }) => sum + file.size, 0);
+  const wrong = files.filter(({ findings }) => findings.length > 0);
+  return (
+    <li>
+      <details class="file-fold" onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>
+          <strong>
+            {counted(files.length, 'file')}, {isMapped ? 'one mapping' : 'all prices'}
+          </strong>{' '}
+          <span class="quiet number">{bytes(size)}</span>
+        </summary>
+        {isOpen && <FileTable files={files} acts={acts} />}
+      </details>
+      <Button kind="bare" onClick={onClear}>
+        Remove all
+      </Button>
+      {wrong.length > 0 && (
+        <p class="file-said field-warning">
+          {counted(wrong.length, 'file')} with problems, the first is {wrong[0]!.file.name}:{' '}
+          {messageOf(wrong[0]!.findings[0]!)}
+        </p>
+      )}
+    </li>
+  );
+}
+
+function FileTable({ files, acts }: { readonly files: readonly Listed[]; readonly acts: FileActs }) {
+  const columns: readonly Column<Listed>[] = [
+    { id: 'name', title: 'File', width: 180, grow: 2, value: ({ file }) => file.name },
+    numeric({ id: 'size', title: 'Size', width: 90, of: ({ file }) => file.size, write: bytes }),
+    {
+      id: 'table',
+      title: 'Table',
+      width: 170,
+      value: ({ table }) => table,
+      show: (one) => <TableChoice one={one} acts={acts} />,
+    },
+    {
+      id: 'problem',
+      title: 'Problem',
+      width: 160,
+      grow: 3,
+      priority: 2,
+      value: ({ findings: [first] }) => (first === undefined ? null : messageOf(first)),
+    },
+    { id: 'remove', title: '', width: 48, value: () => null, show: (one) => <Remove one={one} acts={acts} /> },
+  ];
+  return (
+    <Table
+      label="Files of prices"
+      columns={columns}
+      rows={files}
+      keyOf={({ at, file }) => `${file.name} ${at}`}
+      searchIn={({ file }) => file.name}
+      height={320}
+    />
+  );
+}
+
+/** A finding with its place in the file. */
+function messageOf({ path, message }: Finding): string {
+  const { row, column } = placeOf(path);
+  const place = [row === '' ? '' : `row ${row}`, column].filter(Boolean).join(', ');
+  return `${place === '' ? '' : `${place}: `}${message}`;
+}
+
 /** The first finding of a file, and the number of further findings in the table below. */
 function Said({ findings: [first, ...others] }: { readonly findings: readonly Finding[] }) {
   if (first === undefined) return null;
-  const { row, column } = placeOf(first.path);
-  const place = [row === '' ? '' : `row ${row}`, column].filter(Boolean).join(', ');
   return (
     <p class={first.severity === 'error' ? 'file-said down' : 'file-said field-warning'}>
-      {place === '' ? '' : `${place}: `}
-      {first.message}
+      {messageOf(first)}
       {others.length > 0 && ` And ${counted(others.length, 'more problem')}.`}
     </p>
   );

@@ -1,17 +1,21 @@
+import { bytes } from '../../words/numbers.js';
+import { baseOf, endingOf, type Source } from './file-kinds.js';
+
 /** The tables of a store, each a file of CSV. */
 export const TABLES = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
 export type TableName = (typeof TABLES)[number];
 
 export interface ImportFile {
-  readonly file: File;
+  readonly file: Source;
   /** Which table a file of CSV or Parquet is; null for what brings its tables by itself. */
   readonly table: TableName | null;
 }
 
-export const endingOf = ({ name }: File): string => /\.[a-z0-9]+$/i.exec(name)?.[0].toLowerCase() ?? '';
-
 /** Endings of files that hold one table each; a workbook does among others. */
-const OF_A_TABLE = new Set(['.csv', '.parquet']);
+const OF_A_TABLE = new Set(['.csv', '.tsv', '.txt', '.parquet']);
+
+/** Bytes of one file before compression: what the service unpacks of one request. */
+export const FILE_BYTES_MAX = 200 << 20;
 
 export const isParquet = ({ file }: ImportFile): boolean => endingOf(file) === '.parquet';
 
@@ -21,7 +25,7 @@ const isWorkbook = ({ file }: ImportFile): boolean => endingOf(file) === '.xlsx'
 const areWorkbooks = (files: readonly ImportFile[]): boolean => files.length > 1 && files.every(isWorkbook);
 
 /** The files as they would be imported; a file of one table is the table it is called like, and of the market where it is called otherwise. */
-export function withFiles(before: readonly ImportFile[], added: readonly File[]): readonly ImportFile[] {
+export function withFiles(before: readonly ImportFile[], added: readonly Source[]): readonly ImportFile[] {
   return placed([...before, ...added.map((file) => ({ file, table: null }))], before.length);
 }
 
@@ -39,34 +43,37 @@ function placed(files: readonly ImportFile[], from: number): readonly ImportFile
     const isOfATable = OF_A_TABLE.has(endingOf(one.file)) || (ofWorkbooks && isWorkbook(one));
     if (!isOfATable) return { ...one, table: null };
     if (at < from && one.table !== null) return one;
-    const base = one.file.name.replace(/\.[^.]*$/, '').toLowerCase();
+    const base = baseOf(one.file)
+      .replace(/\.[^.]*$/, '')
+      .toLowerCase();
     return { ...one, table: TABLES.find((table) => base === table) ?? 'market' };
   });
 }
 
 /** Why the files cannot be imported together; null where they can. */
-export function troubleOfFiles(files: readonly ImportFile[], bytesMax: number): string | null {
-  const odd = files.find(({ file }) => !['.csv', '.zip', '.xlsx', '.parquet'].includes(endingOf(file)));
-  if (odd !== undefined) return `${odd.file.name} has an unsupported format. Use CSV, Parquet, zip or xlsx.`;
+export function troubleOfFiles(files: readonly ImportFile[]): string | null {
+  const odd = files.find((one) => !OF_A_TABLE.has(endingOf(one.file)) && !isWorkbook(one));
+  if (odd !== undefined)
+    return `${odd.file.name} has an unsupported format. Use CSV or text files, Parquet, xlsx, or a zip archive of them.`;
   if (files.some(isParquet) && !files.every(isParquet)) return 'Import Parquet files separately from other files.';
   if (files.filter((one) => isParquet(one) && one.table === 'market').length > 1)
     return 'One Parquet file must contain the whole market. To read a folder of Parquet files, connect the folder.';
-  const whole = files.filter(({ table }) => table === null);
-  if (whole.length > 0 && files.length > 1)
-    return isWorkbook(whole[0]!)
-      ? `${whole[0]!.file.name} is a workbook. Import workbooks separately from other files.`
-      : `${whole[0]!.file.name} contains every table. Import it as the only file.`;
+  const whole = files.find(({ table }) => table === null);
+  if (whole !== undefined && files.length > 1)
+    return `${whole.file.name} is a workbook. Import workbooks separately from other files.`;
   const twice = TABLES.find((table) => table !== 'market' && files.filter((one) => one.table === table).length > 1);
   if (twice !== undefined) return `Two files are assigned to the table ${twice}.`;
-  if (whole.length === 0 && files.length > 0 && !files.some(({ table }) => table === 'market'))
+  if (whole === undefined && files.length > 0 && !files.some(({ table }) => table === 'market'))
     return 'One file must be the market: prices by identifier and date.';
-  // Base64 takes four characters for three bytes; workbooks are packed already.
-  const packed = whole.length > 0 || areWorkbooks(files) ? files : [];
-  const size = packed.reduce((sum, { file }) => sum + file.size, 0);
-  if ((size * 4) / 3 <= bytesMax) return null;
-  const what = packed.length === 1 ? `${packed[0]!.file.name} is` : `The ${packed.length} workbooks together are`;
-  return `${what} larger than the limit for one request. Connect ${packed.length === 1 ? 'its' : 'their'} folder instead.`;
+  const large = files.find((one) => !isParquet(one) && one.file.size > FILE_BYTES_MAX);
+  return large === undefined
+    ? null
+    : `${large.file.name} has ${bytes(large.file.size)}; a file may have up to ${bytes(FILE_BYTES_MAX)}. Connect its folder instead.`;
 }
 
 /** A name for a store, from that of its file. */
-export const nameFrom = ({ name }: File): string => name.replace(/\.[^.]*$/, '').replaceAll(/[_-]+/g, ' ');
+export const nameFrom = ({ name }: { readonly name: string }): string =>
+  name
+    .replace(/^.*\//, '')
+    .replace(/\.[^.]*$/, '')
+    .replaceAll(/[_-]+/g, ' ');

@@ -7,19 +7,26 @@ import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
 import type { Latest } from '../../state/one-at-a-time.js';
 import type { Trouble } from '../../state/service.js';
-import { counted } from '../../words/numbers.js';
+import { bytes, count, counted } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
+import { INSPECTED_BYTES_MAX, type Sample } from './import-content.js';
 import { MappingForm } from './mapping-form.js';
 import '../designer/designer.css';
 
 /** The report of the service about files before they are imported. */
 export interface Inspected {
+  /** The inspected part of the files; null where none of them can be inspected. */
+  readonly sample: Sample | null;
   readonly result: InspectResult | null;
   readonly trouble: Trouble | null;
 }
 
 interface InspectionProps {
   readonly inspected: Inspected | null;
+  /** Number of all files. */
+  readonly files: number;
+  /** The default of each member of a mapping; null until it is known. */
+  readonly usual: JsonObject | null;
   readonly isLooking: boolean;
   /** How the market is read; null as the tables are. */
   readonly mapping: JsonObject | null;
@@ -46,18 +53,18 @@ const WAYS = [
 ] as const;
 
 /** Preview of an import: the format of the files, the proposed mapping, its uncertainties and the first bars. */
-export function Inspection({ inspected, isLooking, mapping, checked, findings: refused, onChange }: InspectionProps) {
-  const result = inspected?.result ?? null;
+export function Inspection(props: InspectionProps) {
+  const { inspected, isLooking, usual, mapping, checked, findings: refused, onChange } = props;
   if (isLooking) return <Wait what="the service, which inspects the files" />;
-  if (result === null) return inspected?.trouble ? <Problem trouble={inspected.trouble} /> : null;
-  const { confidence, recognised_as: vendor } = result;
-  const proposed = result.mapping as unknown as JsonObject; // A document of JSON.
+  if (inspected === null || usual === null) return null;
+  const { result, trouble } = inspected;
+  const proposed = result === null ? usual : (result.mapping as unknown as JsonObject); // A document of JSON.
   return (
     <Section
       title="Format"
       aside={
         <>
-          <Badge kind={CONFIDENCE[confidence]}>{vendor === null ? confidence : `${confidence}: ${vendor}`}</Badge>
+          {result !== null && <Confidence result={result} />}
           <Choice
             label="Format"
             options={WAYS}
@@ -67,11 +74,13 @@ export function Inspection({ inspected, isLooking, mapping, checked, findings: r
         </>
       }
     >
+      <InspectedPart inspected={inspected} files={props.files} />
+      {trouble !== null && mapping === null && <Problem trouble={trouble} />}
       {mapping !== null && (
         <>
           <MappingForm
             mapping={mapping}
-            unsure={result.unsure}
+            unsure={result?.unsure ?? []}
             findings={[...refused, ...(checked.trouble?.findings ?? [])]}
             onChange={onChange}
           />
@@ -82,10 +91,39 @@ export function Inspection({ inspected, isLooking, mapping, checked, findings: r
   );
 }
 
+function Confidence({ result: { confidence, recognised_as: vendor } }: { readonly result: InspectResult }) {
+  return <Badge kind={CONFIDENCE[confidence]}>{vendor === null ? confidence : `${confidence}: ${vendor}`}</Badge>;
+}
+
+/** Which part of the files was inspected, where that is not all of them. */
+function InspectedPart({ inspected, files }: { readonly inspected: Inspected; readonly files: number }) {
+  const { sample, trouble } = inspected;
+  if (sample === null && trouble === null)
+    return (
+      <p class="quiet">
+        Not inspected: a workbook or Parquet file of more than {bytes(INSPECTED_BYTES_MAX)} is checked when it is
+        imported.
+      </p>
+    );
+  if (sample === null || (!sample.isCut && sample.files === files)) return null;
+  return (
+    <p class="quiet">
+      {sample.isCut ? 'The first rows of the file were' : `${count(sample.files)} of ${counted(files, 'file')} were`}{' '}
+      inspected, as much as fits into {bytes(INSPECTED_BYTES_MAX)}. Everything is checked when it is imported.
+    </p>
+  );
+}
+
 /** The bars that the mapping reads: proposed mapping, or as it was changed to. */
-function Read({ proposed, checked }: { readonly proposed: InspectResult; readonly checked: Latest<InspectResult> }) {
+function Read({
+  proposed,
+  checked,
+}: {
+  readonly proposed: InspectResult | null;
+  readonly checked: Latest<InspectResult>;
+}) {
   const { data, trouble, isBehind } = checked;
-  const { rows_read: rows, preview, findings } = data ?? proposed;
+  const read = data ?? proposed;
   const elsewhere = trouble?.findings.filter(({ path }) => !path.startsWith('mapping.')) ?? [];
   return (
     <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
@@ -93,13 +131,14 @@ function Read({ proposed, checked }: { readonly proposed: InspectResult; readonl
       {trouble !== null && (trouble.findings.length === 0 || elsewhere.length > 0) && (
         <Problem trouble={{ ...trouble, findings: elsewhere }} />
       )}
-      {trouble === null && (
+      {trouble === null && read !== null && (
         <>
           <p class="quiet">
-            {counted(rows, 'bar')} read with the{data === undefined ? ' proposed mapping' : ' current mapping'}.
+            {counted(read.rows_read, 'bar')} read with the
+            {data === undefined ? ' proposed mapping' : ' current mapping'}.
           </p>
-          <Preview frame={preview} />
-          {findings.length > 0 && <FindingTable label="Findings of the mapping" findings={findings} />}
+          <Preview frame={read.preview} />
+          {read.findings.length > 0 && <FindingTable label="Findings of the mapping" findings={read.findings} />}
         </>
       )}
     </div>

@@ -1,7 +1,9 @@
 import type { ImportRequest, ImportResult, Operations } from '#clients/typescript/divisor.js';
+import { health } from '../../state/live.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { counted } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { contentOf } from './import-content.js';
+import { blobOf, partsOf } from './import-content.js';
 import { isParquet, type ImportFile } from './import-files.js';
 
 type ImportQuery = Operations['importStore']['request']['query'];
@@ -18,21 +20,54 @@ interface Wanted {
   readonly files: readonly ImportFile[];
   readonly header: JsonObject;
   readonly mapping: JsonObject | null;
+  /** Hears how many files were sent, before each further request. */
+  onSent(files: number): void;
 }
 
 /** Sends files to become a store. */
 export async function sendImport(wanted: Wanted): Promise<Outcome> {
-  return wanted.files.some(isParquet) ? sentTables(wanted) : sentWhole(wanted);
+  return wanted.files.some(isParquet) ? sentTables(wanted) : sentParts(wanted);
 }
 
-/** One request brings every table: all of them are kept, or none. */
-async function sentWhole({ files, header, mapping }: Wanted): Promise<Outcome> {
+/** Parts of an import that were accepted. */
+interface Accepted {
+  readonly results: ImportResult[];
+  files: number;
+}
+
+/** Requests in order: the first creates the store, others are added to it, and the last serves it. A new store is deleted if a part is refused. */
+async function sentParts(wanted: Wanted): Promise<Outcome> {
+  const accepted: Accepted = { results: [], files: 0 };
   try {
-    const body = { ...header, mapping, ...(await contentOf(files, mapping !== null)) } as unknown as ImportRequest; // The service says what is wrong with it.
-    return { result: await service.value.call('importStore', { body }), trouble: null };
+    const bytesMax = health.peek()?.limits['MAX_IMPORT_BYTES'] ?? Infinity;
+    for await (const { content, sent, isLast } of partsOf({ ...wanted, bytesMax })) {
+      const [first] = accepted.results;
+      const added = first === undefined ? {} : { store_id: first.store.store_id, on_exists: 'append' };
+      const activate = isLast && wanted.header['activate'] === true;
+      const body = { ...wanted.header, ...added, activate, mapping: wanted.mapping, ...content };
+      accepted.results.push(await service.value.call('importStore', { body: body as unknown as ImportRequest })); // The service says what is wrong with it.
+      accepted.files = sent;
+      if (!isLast) wanted.onSent(sent);
+    }
+    return { result: together(accepted.results), trouble: null };
   } catch (thrown) {
-    return { result: null, trouble: troubleOf(thrown) };
+    return refusedPart(troubleOf(thrown), accepted, wanted);
   }
+}
+
+async function refusedPart(trouble: Trouble, { results, files }: Accepted, { header }: Wanted): Promise<Outcome> {
+  const [first] = results;
+  if (first === undefined) return { result: null, trouble };
+  const { store_id } = first.store;
+  if (header['on_exists'] === 'refuse') {
+    const isDeleted = await service.value.call('deleteStore', { params: { store_id } }).then(
+      () => true,
+      () => false,
+    );
+    if (isDeleted) return { result: null, trouble };
+  }
+  const message = `${counted(files, 'file')} were stored in ${store_id}, the others were not: ${trouble.message}`;
+  return { result: null, trouble: { ...trouble, message }, isPartial: true };
 }
 
 const PARQUET = 'application/vnd.apache.parquet';
@@ -41,27 +76,29 @@ const PARQUET = 'application/vnd.apache.parquet';
 async function sentTables({ files, header, mapping }: Wanted): Promise<Outcome> {
   const ordered = files.toSorted((a, b) => Number(b.table === 'market') - Number(a.table === 'market'));
   const done: ImportResult[] = [];
-  for (const { file, table } of ordered) {
+  for (const one of ordered) {
     const [made] = done;
     const first = { ...header, ...(mapping === null ? {} : { mapping: JSON.stringify(mapping) }) };
-    const added = { name: header['name'], store_id: made?.store.store_id, on_exists: 'append', dataset: table };
+    const added = { name: header['name'], store_id: made?.store.store_id, on_exists: 'append', dataset: one.table };
     const query = (made === undefined ? first : added) as ImportQuery; // The service says what is wrong with it.
     try {
-      done.push(await service.value.upload('importStore', PARQUET, file, { query }));
+      done.push(await service.value.upload('importStore', PARQUET, await blobOf(one), { query }));
     } catch (thrown) {
       const trouble = troubleOf(thrown);
       if (made === undefined) return { result: null, trouble };
-      const message = `The store ${made.store.store_id} was created with the prices, but ${file.name} was not added: ${trouble.message}`;
+      const message = `The store ${made.store.store_id} was created with the prices, but ${one.file.name} was not added: ${trouble.message}`;
       return { result: null, trouble: { ...trouble, message }, isPartial: true };
     }
   }
   return { result: together(done), trouble: null };
 }
 
-/** The last answer, with the rows of all. */
+/** The last answer, with the rows and findings of all. */
 function together(done: readonly ImportResult[]): ImportResult | null {
   const last = done.at(-1);
   if (last === undefined) return null;
-  const rows = Object.assign({}, ...done.map((each) => each.rows)) as ImportResult['rows']; // Records of counts.
+  const rows: Record<string, number> = {};
+  for (const each of done)
+    for (const [table, read] of Object.entries(each.rows)) rows[table] = (rows[table] ?? 0) + read;
   return { ...last, rows, findings: done.flatMap(({ findings }) => findings) };
 }

@@ -4,7 +4,11 @@ export interface Member {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-interface Packed extends Member {
+/** A file as an archive has it. */
+export interface Packed {
+  readonly name: string;
+  /** Bytes before compression. */
+  readonly size: number;
   readonly packed: Uint8Array<ArrayBuffer>;
   readonly method: 0 | 8;
   readonly crc: number;
@@ -20,9 +24,12 @@ const DATE = 0x21;
 /** The service refuses what unpacks to a hundred times its size. */
 const RATIO_MAX = 50;
 
-/** Files as one archive. @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16 */
-export async function zipOf(members: readonly Member[]): Promise<Blob> {
-  const packed = await Promise.all(members.map(pack));
+/** Files as one archive. */
+export const zipOf = async (members: readonly Member[]): Promise<Blob> =>
+  archiveOf(await Promise.all(members.map(pack)));
+
+/** Packed files as one archive. @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16 */
+export function archiveOf(packed: readonly Packed[]): Blob {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   const directory: Uint8Array<ArrayBuffer>[] = [];
   let offset = 0;
@@ -56,11 +63,16 @@ export async function zipOf(members: readonly Member[]): Promise<Blob> {
   return new Blob([...parts, ...directory, end]);
 }
 
-async function pack(member: Member): Promise<Packed> {
-  const { bytes } = member;
+export async function pack({ name, bytes }: Member): Promise<Packed> {
   const deflated = await deflate(bytes);
   const isSmaller = deflated.length < bytes.length && bytes.length / deflated.length < RATIO_MAX;
-  return { ...member, packed: isSmaller ? deflated : bytes, method: isSmaller ? DEFLATED : STORED, crc: crc32(bytes) };
+  return {
+    name,
+    size: bytes.length,
+    packed: isSmaller ? deflated : bytes,
+    method: isSmaller ? DEFLATED : STORED,
+    crc: crc32(bytes),
+  };
 }
 
 async function deflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
@@ -71,7 +83,7 @@ async function deflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<Array
 type Field = readonly [width: 2 | 4, value: number];
 
 /** The bytes shared by the header of a file and its directory entry, from the flags to the length of the name. */
-function describe({ method, crc, packed, bytes }: Packed, nameLength: number): readonly Field[] {
+function describe({ method, crc, packed, size }: Packed, nameLength: number): readonly Field[] {
   return [
     [2, FLAGS],
     [2, method],
@@ -79,7 +91,7 @@ function describe({ method, crc, packed, bytes }: Packed, nameLength: number): r
     [2, DATE],
     [4, crc],
     [4, packed.length],
-    [4, bytes.length],
+    [4, size],
     [2, nameLength],
   ];
 }

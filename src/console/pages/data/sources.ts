@@ -1,0 +1,41 @@
+import { endingOf, type Source } from './file-kinds.js';
+import { ArchiveFault, membersOf } from './unzip.js';
+
+/** Files as they were chosen, with those of archives in place of the archives. */
+export interface Chosen {
+  readonly sources: readonly Source[];
+  /** Names of files in archives that hold no table. */
+  readonly ignored: readonly string[];
+  /** Why an archive cannot be read; null where all can. */
+  readonly trouble: string | null;
+}
+
+const TABLES = ['.csv', '.tsv', '.txt', '.parquet'];
+
+/** Opens archives. */
+export async function sourcesOf(files: readonly File[]): Promise<Chosen> {
+  const sources: Source[] = [];
+  const ignored: string[] = [];
+  for (const file of files) {
+    if (endingOf(file) !== '.zip') {
+      sources.push(file);
+      continue;
+    }
+    try {
+      const members = (await membersOf(file)).filter(({ name }) => !isOfTheSystem(name));
+      const hasText = members.some((member) => TABLES.includes(endingOf(member)));
+      const isTable = (member: Source) => (hasText ? TABLES : ['.xlsx']).includes(endingOf(member));
+      const tables = members.filter(isTable);
+      if (tables.length === 0) throw new ArchiveFault(`${file.name} contains no CSV file, Parquet file or workbook.`);
+      sources.push(...tables);
+      ignored.push(...members.filter((member) => !isTable(member)).map(({ name }) => name));
+    } catch (failure) {
+      if (!(failure instanceof ArchiveFault)) throw failure;
+      return { sources, ignored, trouble: failure.message };
+    }
+  }
+  return { sources, ignored, trouble: null };
+}
+
+/** True for files that a system adds to archives, as the service has it: names that begin with a dot or two underscores. */
+const isOfTheSystem = (name: string): boolean => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));

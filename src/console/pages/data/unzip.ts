@@ -1,0 +1,111 @@
+import type { Source } from './file-kinds.js';
+
+/** An archive that cannot be read here. */
+export class ArchiveFault extends Error {
+  override readonly name = 'ArchiveFault';
+}
+
+const END_MARK = 0x06054b50;
+const ENTRY_MARK = 0x02014b50;
+const END_BYTES = 22;
+const ENTRY_BYTES = 46;
+const LOCAL_BYTES = 30;
+/** The longest comment behind the end of an archive. */
+const COMMENT_MAX = 65_535;
+/** A directory of the most members that the format has, with names of 100 characters. */
+const DIRECTORY_BYTES_MAX = 10 << 20;
+/** A value that a second record holds, of an archive with more members or bytes than the format counts. */
+const ELSEWHERE = 0xffff_ffff;
+const ENCRYPTED = 1;
+
+/** Files of an archive, each unpacked when it is read. @throws ArchiveFault @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16 */
+export async function membersOf(archive: File): Promise<readonly Source[]> {
+  const { at, bytes, members } = await endOf(archive);
+  if (at === ELSEWHERE || members === 0xffff || bytes > DIRECTORY_BYTES_MAX)
+    throw new ArchiveFault(`${archive.name} has 65,535 files or more, or 4 GB. Unpack it and connect its folder.`);
+  const view = await viewOf(archive, at, bytes);
+  const found: Source[] = [];
+  for (let n = 0, offset = 0; n < members; n++) {
+    if (offset + ENTRY_BYTES > view.byteLength || view.getUint32(offset, true) !== ENTRY_MARK)
+      throw new ArchiveFault(`${archive.name} is damaged: its list of files ends early.`);
+    const { member, length } = entryAt(archive, view, offset);
+    if (!member.name.endsWith('/')) found.push(member);
+    offset += length;
+  }
+  return found;
+}
+
+interface End {
+  readonly at: number;
+  readonly bytes: number;
+  readonly members: number;
+}
+
+async function endOf(archive: File): Promise<End> {
+  const start = Math.max(0, archive.size - END_BYTES - COMMENT_MAX);
+  const view = await viewOf(archive, start, archive.size - start);
+  for (let at = view.byteLength - END_BYTES; at >= 0; at--)
+    if (view.getUint32(at, true) === END_MARK)
+      return {
+        at: view.getUint32(at + 16, true),
+        bytes: view.getUint32(at + 12, true),
+        members: view.getUint16(at + 10, true),
+      };
+  throw new ArchiveFault(`${archive.name} is not a zip archive, or its end is missing.`);
+}
+
+function entryAt(archive: File, view: DataView, offset: number): { readonly member: Source; readonly length: number } {
+  const [nameLength, extraLength, commentLength] = [28, 30, 32].map((at) => view.getUint16(offset + at, true));
+  const name = new TextDecoder().decode(
+    new Uint8Array(view.buffer, view.byteOffset + offset + ENTRY_BYTES, nameLength),
+  );
+  const method = view.getUint16(offset + 10, true);
+  const isEncrypted = (view.getUint16(offset + 8, true) & ENCRYPTED) !== 0;
+  const packed = view.getUint32(offset + 20, true);
+  const size = view.getUint32(offset + 24, true);
+  const local = view.getUint32(offset + 42, true);
+  if (isEncrypted) throw new ArchiveFault(`${archive.name} is encrypted. Unpack it first.`);
+  if ((method !== 0 && method !== 8) || [packed, size, local].includes(ELSEWHERE))
+    throw new ArchiveFault(`${archive.name} packs ${name} in a way that browsers do not unpack. Unpack it first.`);
+  return {
+    member: { name, size, arrayBuffer: () => unpacked({ archive, name, method, packed, size, local }) },
+    length: ENTRY_BYTES + nameLength! + extraLength! + commentLength!, // Three were read.
+  };
+}
+
+interface Entry {
+  readonly archive: File;
+  readonly name: string;
+  readonly method: 0 | 8;
+  readonly packed: number;
+  readonly size: number;
+  readonly local: number;
+}
+
+async function unpacked({ archive, name, method, packed, size, local }: Entry): Promise<ArrayBuffer> {
+  const header = await viewOf(archive, local, LOCAL_BYTES);
+  const start = local + LOCAL_BYTES + header.getUint16(26, true) + header.getUint16(28, true);
+  const bytes = archive.slice(start, start + packed);
+  if (method === 0) return bytes.arrayBuffer();
+  const damaged = () => new ArchiveFault(`${name} in ${archive.name} is damaged.`);
+  const stream = bytes.stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  const out = new Uint8Array(size);
+  let length = 0;
+  const reader = stream.getReader();
+  // No more is unpacked than the archive says.
+  for (;;) {
+    const { value, done } = await reader.read().catch(() => {
+      throw damaged();
+    });
+    if (done) break;
+    if (length + value.length > size) throw damaged();
+    out.set(value, length);
+    length += value.length;
+  }
+  if (length !== size) throw damaged();
+  return out.buffer;
+}
+
+async function viewOf(file: File, start: number, length: number): Promise<DataView> {
+  return new DataView(await file.slice(start, start + length).arrayBuffer());
+}

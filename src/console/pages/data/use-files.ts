@@ -1,0 +1,42 @@
+import { useEffect, useState } from 'preact/hooks';
+import { takeBrought } from '../../state/dropped.js';
+import { count } from '../../words/numbers.js';
+import { troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
+import { sourcesOf } from './sources.js';
+
+/** The chosen files, with those of archives in place of the archives. */
+export function useFiles(onChange: () => void) {
+  const [files, setFiles] = useState<readonly ImportFile[]>([]);
+  const [notes, setNotes] = useState<readonly string[]>([]);
+  const [trouble, setTrouble] = useState<string | null>(null);
+  const change = (next: readonly ImportFile[]) => {
+    onChange();
+    setTrouble(null);
+    setNotes([]);
+    setFiles(next);
+  };
+  const add = async (added: readonly File[]) => {
+    const { sources, ignored, trouble: found } = await sourcesOf(added);
+    onChange();
+    setFiles((now) => withFiles(now, sources));
+    setTrouble(found);
+    setNotes(ignored.length === 0 ? [] : [ignoredText(ignored)]);
+  };
+  useEffect(() => {
+    const brought = takeBrought();
+    if (brought.length > 0) void add(brought);
+  }, []);
+  return {
+    files,
+    notes,
+    trouble: trouble ?? troubleOfFiles(files),
+    add: (added: readonly File[]) => void add(added),
+    change,
+  };
+}
+
+/** Names in the note about ignored files. */
+const IGNORED_MAX = 3;
+
+const ignoredText = (names: readonly string[]): string =>
+  `Ignored, because they are not tables: ${names.slice(0, IGNORED_MAX).join(', ')}${names.length > IGNORED_MAX ? ` and ${count(names.length - IGNORED_MAX)} more` : ''}.`;

@@ -17,13 +17,10 @@ const SolvedRow = z
     shadow_price: z
       .number()
       .meta({ description: 'The multiplier of the row: change of the objective per unit of the bound.' }),
-    coefficient: z
-      .number()
-      .nullable()
-      .meta({
-        description:
-          "Change of the row's value per unit of the weight; null if the row does not depend on the weight directly.",
-      }),
+    coefficient: z.number().nullable().meta({
+      description:
+        "Change of the row's value per unit of the weight; null if the row does not depend on the weight directly.",
+    }),
     force: z.number().meta({ description: "What the row adds to the objective's derivative by the weight." }),
   })
   .meta({ id: 'SolvedRow', description: 'One side of a constraint row that the name stands in.' });
@@ -37,13 +34,10 @@ export const NameSolve = z
       description:
         'Minimum feasible weight of the security, including selection constraints; null if there is no minimum.',
     }),
-    upper: z
-      .number()
-      .nullable()
-      .meta({
-        description:
-          'Maximum feasible weight of the security, including selection constraints; null if there is no maximum.',
-      }),
+    upper: z.number().nullable().meta({
+      description:
+        'Maximum feasible weight of the security, including selection constraints; null if there is no maximum.',
+    }),
     centre: z.number().meta({
       description: 'What the objective measures the weight from: source_weight for the tracking error, else 0.',
     }),

@@ -1,12 +1,14 @@
 import type { Operations } from '#clients/typescript/divisor.js';
-import { useEffect, useRef } from 'preact/hooks';
+import { attempt } from '../state/actions.js';
+import { copyText } from '../state/clipboard.js';
 import { chosenRange } from '../state/range.js';
 import { service } from '../state/service.js';
 import { addressOf, parameter } from '../state/place.js';
 import { shownRun } from '../state/shown-run.js';
 import { Download } from './download.js';
 import { Icon } from './icon.js';
-import './export-menu.css';
+import { Menu } from './menu.js';
+import { csvToTabs } from '../words/tabular.js';
 
 type Table = Operations['exportRun']['request']['params']['table'];
 
@@ -31,48 +33,40 @@ interface ExportMenuProps {
 export function ExportMenu({ id, table, end, text = '' }: ExportMenuProps) {
   const range = chosenRange();
   const window = end === undefined ? { start: range?.from ?? null, end: range?.to ?? null } : { start: null, end };
-  const menu = useRef<HTMLDetailsElement>(null);
-  useEffect(() => {
-    const close = (event: Event) => {
-      const { current } = menu;
-      if (current === null || !current.open) return;
-      const isKey = event instanceof KeyboardEvent;
-      if (isKey ? event.key === 'Escape' : !current.contains(event.target as Node)) current.open = false;
-    };
-    addEventListener('click', close);
-    addEventListener('keydown', close);
-    return () => {
-      removeEventListener('click', close);
-      removeEventListener('keydown', close);
-    };
-  }, []);
+  const query = { ...shownRun(), start: window.start ?? undefined, end: window.end ?? undefined };
+  const read = (format: (typeof FORMATS)[number]['format'], media: string) =>
+    service.value.download('exportRun', media, { params: { index_id: id, table }, query: { ...query, format } });
+  const copy = () =>
+    attempt(async () => copyText(csvToTabs(new TextDecoder().decode(await read('csv', 'text/csv'))), `the ${table}`));
   return (
-    <details class="export-menu" ref={menu}>
-      <summary class="button plain" aria-label={`Export ${table}`}>
-        <Icon name="down" /> Export {text}
-      </summary>
-      <ul>
-        {FORMATS.map(({ format, text, media }) => (
-          <li key={format}>
-            <Download
-              address={addressOf(`/analytics/${encodeURIComponent(id)}/exports/${table}`, {
-                ...window,
-                run_id: parameter('run_id'),
-                format,
-              })}
-              fileName={`${id}-${table}.${format}`}
-              read={() =>
-                service.value.download('exportRun', media, {
-                  params: { index_id: id, table },
-                  query: { ...shownRun(), start: window.start ?? undefined, end: window.end ?? undefined, format },
-                })
-              }
-            >
-              {text}
-            </Download>
-          </li>
-        ))}
-      </ul>
-    </details>
+    <Menu
+      label={`Export ${table}`}
+      title={
+        <>
+          <Icon name="down" /> Export {text}
+        </>
+      }
+    >
+      <li>
+        <button type="button" onClick={() => void copy()}>
+          Copy
+        </button>
+      </li>
+      {FORMATS.map(({ format, text, media }) => (
+        <li key={format}>
+          <Download
+            address={addressOf(`/analytics/${encodeURIComponent(id)}/exports/${table}`, {
+              ...window,
+              run_id: parameter('run_id'),
+              format,
+            })}
+            fileName={`${id}-${table}.${format}`}
+            read={() => read(format, media)}
+          >
+            {text}
+          </Download>
+        </li>
+      ))}
+    </Menu>
   );
 }

@@ -26,8 +26,63 @@ export function describeOperations(desk: () => Desk): void {
     await page.getByLabel('Export rebalances').click();
     const csv = await downloaded(page, () => page.getByRole('link', { name: 'CSV' }).first().click());
     const lines = csv.toString().trim().split('\n');
-    const { body } = await service.ask<{ rebalances: unknown[] }>('GET', '/analytics/CORE/rebalances');
+    const { body } = await service.ask<{ rebalances: { date: string }[] }>('GET', '/analytics/CORE/rebalances');
     expect([lines[0]!.startsWith('date,'), lines.length - 1]).toEqual([true, body.rebalances.length]);
+    // Spreadsheets paste cells between tabs: all of the export, or the rows of a selection with their header.
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByLabel('Export rebalances').click();
+    await page.getByRole('button', { name: 'Copy', exact: true }).click();
+    await page.getByText('Copied the rebalances.').waitFor();
+    const pasted = (await page.evaluate<string>('navigator.clipboard.readText()')).split('\n');
+    expect(pasted.map((line) => line.split('\t').length)).toEqual(lines.map(() => lines[0]!.split(',').length));
+    expect(pasted[1]!.split('\t').slice(0, 2)).toEqual(lines[1]!.split(',').slice(0, 2));
+    const copied = (
+      await page.evaluate<string>(`(() => {
+      const table = document.querySelector('[role=grid]');
+      const cells = (at) => table.querySelectorAll('[data-at="' + at + '"] > .table-cell');
+      getSelection().setBaseAndExtent(cells(2)[1].firstChild, 0, cells(1)[0].firstChild, 0);
+      const event = new ClipboardEvent('copy', { clipboardData: new DataTransfer(), bubbles: true, cancelable: true });
+      table.dispatchEvent(event);
+      getSelection().removeAllRanges();
+      return event.clipboardData.getData('text/plain');
+    })()`)
+    ).split('\n');
+    const [head, ...rows] = copied.map((line) => line.split('\t'));
+    const dates = body.rebalances.map(({ date }) => date).toReversed();
+    expect([head![0], rows.map(([date]) => date)]).toEqual(['In effect', dates.slice(1, 3)]);
+    expect(rows.map(({ length }) => length)).toEqual([head!.length, head!.length]);
+  });
+
+  test('a chart is taken away as a picture, and its values as rows', async () => {
+    const { page, service, complaints } = desk();
+    await follow(page, '/console/indices/CORE');
+    const menu = page.getByLabel('Save or copy: Level of CORE');
+    await menu.click();
+    await page.getByRole('button', { name: 'Copy values' }).click();
+    await page.getByText(/^Copied [\d,]+ rows\.$/).waitFor();
+    const { levels } = (await service.ask<LevelsView>('GET', '/analytics/CORE/levels')).body;
+    const rows = (await page.evaluate<string>('navigator.clipboard.readText()'))
+      .split('\n')
+      .map((row) => row.split('\t'));
+    expect(rows.slice(1).map(([date]) => date)).toEqual(levels.index);
+    // Lines begin at 100, so a copied value is that share of the first level.
+    expect(Number(rows.at(-1)![1])).toBeCloseTo((100 * levels.data.at(-1)!) / levels.data[0]!, 9);
+    await menu.click();
+    const svg = await downloaded(page, () => page.getByRole('button', { name: 'SVG picture' }).click());
+    const picture = svg.toString();
+    expect(picture).toContain('<title>Level of CORE</title>');
+    const points = [...picture.matchAll(/ d="M([^"]*)" fill="none"/g)].map(([, path]) => path!.split('L').length);
+    expect(points).toContain(levels.index.length);
+    await menu.click();
+    const png = await downloaded(page, () => page.getByRole('button', { name: 'PNG picture' }).click());
+    expect(png.subarray(1, 4).toString()).toBe('PNG');
+    const size = (at: number) => png.readUInt32BE(at);
+    const canvas = (await page
+      .getByRole('application', { name: /^Level of CORE/ })
+      .locator('canvas')
+      .boundingBox())!;
+    expect([size(16) > canvas.width, size(20) > canvas.height]).toEqual([true, true]);
+    expect(complaints).toEqual([]);
   });
 
   test('indices drawn beside each other are in the return that was chosen', async () => {

@@ -2,6 +2,7 @@ import type uPlot from 'uplot';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { go } from '../../state/place.js';
 import { shade } from '../../state/theme.js';
+import { ChartMenu } from './chart-menu.js';
 import { ChartTable } from './chart-table.js';
 import { Legend } from './legend.js';
 import { createPlot, markAt } from './plot.js';
@@ -98,7 +99,17 @@ export function Chart(props: ChartProps) {
   };
   return (
     <figure class="chart">
-      {hasLegend && <Legend date={dates[shown]} at={shown} lines={lines} unit={unit} mark={mark} />}
+      {hasLegend && (
+        <figcaption class="chart-head">
+          <Legend date={dates[shown]} at={shown} lines={lines} unit={unit} mark={mark} />
+          <ChartMenu
+            label={label}
+            drawn={() =>
+              plot.current && { label, plot: plot.current, dates, lines, unit, isLog, isStacked, first, last }
+            }
+          />
+        </figcaption>
+      )}
       <div
         class="chart-canvas"
         ref={into}

@@ -11,7 +11,7 @@ interface LegendProps {
 /** The meaning of each colour, with its value at the cursor. */
 export function Legend({ date, at, lines, unit, mark }: LegendProps) {
   return (
-    <figcaption class="legend">
+    <div class="legend">
       <span class="legend-date">{date}</span>
       {lines.map(({ id, label, colour, values, isDashed }) => (
         <span key={id} class="legend-line">
@@ -20,6 +20,6 @@ export function Legend({ date, at, lines, unit, mark }: LegendProps) {
         </span>
       ))}
       {mark !== undefined && <a href={mark.address}>{mark.label}</a>}
-    </figcaption>
+    </div>
   );
 }

@@ -81,7 +81,12 @@ export function logSplits(least: number, most: number): number[] {
   };
   const isIn = (value: number) => value >= least && value <= most;
   if (most > 10 * least) return decades(least, most).flatMap((ten) => [ten, 2 * ten, 5 * ten].filter(isIn));
-  const raw = (most - least) / 5;
+  return evenSplits(least, most);
+}
+
+/** Round values over a range in even steps. @param about their number */
+export function evenSplits(least: number, most: number, about = 5): number[] {
+  const raw = (most - least) / about;
   const ten = 10 ** Math.floor(Math.log10(raw));
   const step = ten * ([1, 2, 5].find((times) => times * ten >= raw) ?? 10);
   const first = Math.ceil(least / step);

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { tabSeparated, type CellValue } from '../../words/tabular.js';
 
 export interface Column<R> {
   readonly id: string;
@@ -16,6 +17,8 @@ export interface Column<R> {
   value(row: R): number | string | null;
   /** The content of a cell. Default: the value. */
   show?(row: R): ComponentChildren;
+  /** The value in a copy, where the sort key is another. */
+  copy?(row: R): CellValue;
 }
 
 /** A column of numbers: one value, and how it is written. */
@@ -127,4 +130,13 @@ export function matching<R>(rows: readonly R[], textOf: ((row: R) => string) | u
     const text = textOf(row).toLowerCase();
     return words.every((word) => text.includes(word));
   });
+}
+
+/** Rows for a spreadsheet, with a header. Columns without a title are buttons. */
+export function copyOf<R>(columns: readonly Column<R>[], rows: readonly R[]): string {
+  const titled = columns.filter(({ title }) => title !== '');
+  return tabSeparated(
+    titled.map(({ title }) => title),
+    rows.map((row) => titled.map((column) => (column.copy ?? column.value)(row))),
+  );
 }

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { go } from '../../state/place.js';
 import { useWidth } from '../use-width.js';
-import { fitting, templateOf, widthOf, type Column, type Sort, type TableProps } from './columns.js';
+import { copyOf, fitting, templateOf, widthOf, type Column, type Sort, type TableProps } from './columns.js';
 import { RowRest } from './row-rest.js';
 import { TableHead } from './table-head.js';
 
@@ -60,6 +60,12 @@ export function TableBody<R>(props: TableBodyProps<R>) {
         aria-rowcount={shown.length + 1}
         aria-colcount={columns.length}
         onKeyDown={onKeyDown}
+        onCopy={(event) => {
+          const rows = copiedRows(event.currentTarget, shown);
+          if (rows.length === 0) return;
+          event.clipboardData?.setData('text/plain', copyOf(columns, rows));
+          event.preventDefault();
+        }}
       >
         <TableHead {...props} columns={fits} all={columns} template={template} />
         <div
@@ -114,6 +120,25 @@ export function TableBody<R>(props: TableBodyProps<R>) {
     </>
   );
 }
+
+/** Rows between the ends of the selection, those out of sight too; without a selection all. Within one row the text is copied as it is. */
+function copiedRows<R>(table: HTMLElement, shown: readonly R[]): readonly R[] {
+  const selection = getSelection();
+  if (selection === null || selection.isCollapsed) return shown;
+  const at = (node: Node | null) => {
+    const row = (node instanceof Element ? node : node?.parentElement)?.closest('[data-at]') ?? null;
+    return row === null || !table.contains(row) ? null : Number((row as HTMLElement).dataset['at']);
+  };
+  const ends = [at(selection.anchorNode), at(selection.focusNode)];
+  if (ends[0] === ends[1] && ends[0] !== null) return [];
+  // An end outside of the rows is above or below all of them.
+  const isUp = selection.anchorNode !== null && isBefore(selection.focusNode, selection.anchorNode);
+  const [from, to] = isUp ? ends.toReversed() : ends;
+  return shown.slice(from ?? 0, (to ?? shown.length - 1) + 1);
+}
+
+const isBefore = (a: Node | null, b: Node): boolean =>
+  a !== null && (b.compareDocumentPosition(a) & Node.DOCUMENT_POSITION_PRECEDING) !== 0;
 
 interface RowLook {
   readonly opens: boolean;

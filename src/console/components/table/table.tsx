@@ -1,10 +1,15 @@
 import { useState } from 'preact/hooks';
-import { count } from '../../words/numbers.js';
+import { copyText } from '../../state/clipboard.js';
+import { count, counted } from '../../words/numbers.js';
 import { parameter, setParameters } from '../../state/place.js';
-import { matching, parseSort, sorted, sortText, type TableProps } from './columns.js';
+import { Button } from '../button.js';
+import { copyOf, matching, parseSort, sorted, sortText, type TableProps } from './columns.js';
 import { TableBody } from './table-body.js';
 import '../control.css';
 import './table.css';
+
+/** Rows above which a table without a search has a button to copy them; the keys copy all of them too. */
+const COPIED_MIN = 8;
 
 /** Rows to sort, search and open, of which only those in sight are on the page. */
 export function Table<R>(props: TableProps<R>) {
@@ -20,19 +25,30 @@ export function Table<R>(props: TableProps<R>) {
   );
   return (
     <div class="table-whole">
-      {searchIn !== undefined && (
-        <div class="table-search">
-          <input
-            type="search"
-            class="control"
-            placeholder="Search"
-            aria-label={`Search ${label}`}
-            value={typed}
-            onInput={(event) => setTyped(event.currentTarget.value)}
-          />
+      {(searchIn !== undefined || rows.length > COPIED_MIN) && (
+        <div class="table-tools">
+          {searchIn !== undefined && (
+            <input
+              type="search"
+              class="control"
+              placeholder="Search"
+              aria-label={`Search ${label}`}
+              value={typed}
+              onInput={(event) => setTyped(event.currentTarget.value)}
+            />
+          )}
           <span class="quiet" role="status">
             {found.length === rows.length ? count(rows.length) : `${count(found.length)} of ${count(rows.length)}`}
           </span>
+          <Button
+            kind="bare"
+            aria-label={`Copy ${label}`}
+            title="Copy the rows for a spreadsheet"
+            disabled={shown.length === 0}
+            onClick={() => void copyText(copyOf(columns, shown), counted(shown.length, 'row'))}
+          >
+            Copy
+          </Button>
         </div>
       )}
       <TableBody {...props} shown={shown} order={order} onSort={(next) => setSort(sortText(next))} />

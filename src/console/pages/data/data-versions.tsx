@@ -138,6 +138,7 @@ const COLUMNS: readonly Column<Version>[] = [
     width: 96,
     priority: 3,
     value: ({ readable }) => Number(readable),
+    copy: ({ readable }) => (readable ? 'yes' : 'no'),
     show: ({ readable }) => (readable ? <Badge kind="good">yes</Badge> : <Badge>no</Badge>),
   },
   { id: 'note', title: 'Why', width: 100, grow: 2, priority: 6, value: ({ note }) => note },

@@ -118,6 +118,7 @@ const CHECKS: readonly Column<Check>[] = [
     title: 'Passes',
     width: 84,
     value: ({ ok }) => Number(ok),
+    copy: ({ ok }) => (ok ? 'yes' : 'no'),
     show: ({ ok }) => (ok ? <Badge kind="good">yes</Badge> : <Badge kind="bad">no</Badge>),
   },
   {

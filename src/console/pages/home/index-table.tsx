@@ -192,6 +192,8 @@ const COLUMNS: readonly Column<Row>[] = [
     grow: 1,
     priority: 2,
     value: ({ run, failed }) => (failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),
+    copy: ({ run, failed }) =>
+      failed !== null ? 'failed' : run === null ? 'not run' : run.stale === null ? 'up to date' : 'stale',
     show: (row) => <State {...row} />,
   },
 ];

@@ -197,6 +197,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 124,
     priority: 6,
     value: ({ capped }) => (capped ? 0 : 1),
+    copy: ({ capped, raw_weight: raw }) => (capped ? raw : null),
     show: ({ capped, raw_weight: raw }) => capped && <Badge kind="info">from {percent(raw)}</Badge>,
   },
 ];

@@ -276,6 +276,7 @@ const CHECK_COLUMNS: readonly Column<Check>[] = [
     title: 'Holds',
     width: 70,
     value: ({ holds }) => Number(holds),
+    copy: ({ holds }) => (holds ? 'yes' : 'no'),
     show: ({ holds }) => (holds ? <Badge kind="good">yes</Badge> : <Badge kind="bad">no</Badge>),
   },
   {

@@ -110,6 +110,7 @@ const PUBLISHED: Column<StoredRun> = {
   width: 96,
   priority: 2,
   value: ({ published }) => Number(published),
+  copy: ({ published }) => (published ? 'yes' : 'no'),
   show: ({ published }) => (published ? <Badge kind="info">published</Badge> : null),
 };
 

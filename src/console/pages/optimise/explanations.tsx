@@ -115,6 +115,7 @@ const sensitivityColumns = (
     priority: 3,
     align: 'right',
     value: (row) => Math.abs(row.shadow_price * row.change),
+    copy: (row) => row.shadow_price * row.change,
     show: (row) => slope(row.shadow_price * row.change),
   },
 ];

@@ -267,6 +267,7 @@ const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
     width: 150,
     align: 'right',
     value: ({ price, unit }) => Math.abs(price * stepOf(unit)),
+    copy: ({ price, unit }) => price * stepOf(unit),
     show: ({ price, unit }) => `${slope(price * stepOf(unit))} per ${unit === 'fraction' ? '1%' : '1'}`,
   },
 ];

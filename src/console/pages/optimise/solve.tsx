@@ -146,6 +146,7 @@ const CONSTRAINTS: readonly Column<PreviewConstraint>[] = [
     width: 80,
     priority: 2,
     value: ({ binding }) => Number(!binding),
+    copy: ({ binding }) => (binding ? 'binding' : null),
     show: ({ binding }) => binding && <Badge kind="info">binding</Badge>,
   },
   {
@@ -177,6 +178,7 @@ const MOVES: readonly Column<Move>[] = [
     width: 84,
     align: 'right',
     value: ({ weight_delta: delta }) => (delta === null ? null : Math.abs(delta)),
+    copy: ({ weight_delta: delta }) => delta,
     show: ({ weight_delta: delta }) => signed(delta),
   },
 ];

@@ -60,6 +60,7 @@ const COLUMNS: readonly Column<Order>[] = [
     width: 108,
     align: 'right',
     value: (row) => Math.abs(row.change),
+    copy: (row) => row.change,
     show: (row) => <span class={signClass(row.change)}>{count(row.change)}</span>,
   },
   numeric({

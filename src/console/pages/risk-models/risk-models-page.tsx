@@ -166,6 +166,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 96,
     priority: 3,
     value: (row) => Number(row.positive_semi_definite),
+    copy: (row) => (row.positive_semi_definite ? 'yes' : 'no'),
     show: (row) => (
       <Badge kind={row.positive_semi_definite ? 'good' : 'bad'}>{row.positive_semi_definite ? 'yes' : 'no'}</Badge>
     ),

@@ -1,0 +1,229 @@
+import type uPlot from 'uplot';
+import { saveFile } from '../../state/files.js';
+import { axisTexts, dateOf, evenSplits, logSplits, secondsOf, stacked, type Line, type Unit } from './series.js';
+
+/** A chart as it is drawn. */
+export interface DrawnChart {
+  readonly label: string;
+  readonly plot: uPlot;
+  readonly dates: readonly string[];
+  readonly lines: readonly Line[];
+  readonly unit: Unit;
+  readonly isLog: boolean;
+  readonly isStacked: boolean;
+  /** First and last date in sight, as positions. */
+  readonly first: number;
+  readonly last: number;
+}
+
+const PAD = 16;
+const TITLE = 22;
+const LEGEND = 20;
+const AXIS_RIGHT = 60;
+const AXIS_BELOW = 24;
+
+/** Saves a chart as a file named by its label. */
+export async function saveChart(chart: DrawnChart, format: 'png' | 'svg'): Promise<void> {
+  const name = chart.label
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
+  const bytes = format === 'svg' ? new TextEncoder().encode(svgOf(chart)) : await pngOf(chart);
+  saveFile(`${name}.${format}`, bytes);
+}
+
+const style = (): CSSStyleDeclaration => getComputedStyle(document.documentElement);
+
+const colourIn = (own: CSSStyleDeclaration, n: number): string =>
+  own.getPropertyValue(`--series-${((n - 1) % 12) + 1}`);
+
+interface LegendEntry {
+  readonly line: Line;
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Entries of the legend in rows, as wide as the chart. */
+function legendOf(lines: readonly Line[], width: number): readonly LegendEntry[] {
+  let x = PAD;
+  let y = PAD + TITLE + 12;
+  return lines.map((line) => {
+    const room = 22 + line.label.length * 6.6 + 14;
+    if (x > PAD && x + room > width - PAD) {
+      x = PAD;
+      y += LEGEND;
+    }
+    const at = { line, x, y };
+    x += room;
+    return at;
+  });
+}
+
+const rangeText = ({ dates, first, last }: DrawnChart): string => `${dates[first]} – ${dates[last]}`;
+
+/** The canvas of the chart below its title and legend, on the ground of the theme. */
+async function pngOf(chart: DrawnChart): Promise<Uint8Array> {
+  const { canvas } = chart.plot.ctx;
+  const own = style();
+  const scale = devicePixelRatio;
+  const width = canvas.width / scale + 2 * PAD;
+  const legend = legendOf(chart.lines, width);
+  const above = (legend.at(-1)?.y ?? PAD + TITLE) + 12;
+  const out = document.createElement('canvas');
+  out.width = Math.round(width * scale);
+  out.height = Math.round(above * scale + canvas.height + PAD * scale);
+  const context = out.getContext('2d')!; // Every browser with a canvas has it.
+  context.scale(scale, scale);
+  context.fillStyle = own.getPropertyValue('--ground-raised');
+  context.fillRect(0, 0, out.width, out.height);
+  const font = own.getPropertyValue('--font');
+  const write = (text: string, x: number, y: number, colour: string, weight = 400) => {
+    context.font = `${weight} 12px ${font}`;
+    context.fillStyle = own.getPropertyValue(colour);
+    context.fillText(text, x, y);
+  };
+  write(chart.label, PAD, PAD + 12, '--text', 600);
+  write(rangeText(chart), PAD + 14 + chart.label.length * 7.2, PAD + 12, '--text-third');
+  for (const { line, x, y } of legend) {
+    context.strokeStyle = colourIn(own, line.colour);
+    context.lineWidth = 3;
+    context.setLineDash(line.isDashed === true ? [4, 3] : []);
+    context.beginPath();
+    context.moveTo(x, y - 4);
+    context.lineTo(x + 14, y - 4);
+    context.stroke();
+    write(line.label, x + 20, y, '--text-second');
+  }
+  context.drawImage(canvas, PAD, above, canvas.width / scale, canvas.height / scale);
+  const blob = await new Promise<Blob | null>((resolve) => out.toBlob(resolve, 'image/png'));
+  if (blob === null) throw new Error('The browser cannot write the picture.');
+  return new Uint8Array(await blob.arrayBuffer());
+}
+
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+
+/** The chart as a document of lines and texts. */
+export function svgOf(chart: DrawnChart): string {
+  const own = style();
+  const { width: plotWidth, height: plotHeight } = chart.plot.rect;
+  const width = Math.round(plotWidth + AXIS_RIGHT + 2 * PAD);
+  const legend = legendOf(chart.lines, width);
+  const top = (legend.at(-1)?.y ?? PAD + TITLE) + 14;
+  const height = Math.round(top + plotHeight + AXIS_BELOW + PAD);
+  const frame: Frame = { left: PAD, top, width: plotWidth, height: plotHeight, ...scalesOf(chart) };
+  const text = (x: number, y: number, said: string, colour: string, more = '') =>
+    `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" fill="${own.getPropertyValue(colour)}"${more}>${escaped(said)}</text>`;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="Inter, system-ui, sans-serif" font-size="12">`,
+    `<title>${escaped(chart.label)}</title>`,
+    `<rect width="100%" height="100%" fill="${own.getPropertyValue('--ground-raised')}"/>`,
+    text(PAD, PAD + 12, chart.label, '--text', ' font-weight="600"'),
+    text(width - PAD, PAD + 12, rangeText(chart), '--text-third', ' text-anchor="end"'),
+    ...legend.flatMap(({ line, x, y }) => [
+      `<path d="M${x} ${y - 4}h14" stroke="${colourIn(own, line.colour)}" stroke-width="3"${line.isDashed === true ? ' stroke-dasharray="4 3"' : ''}/>`,
+      text(x + 20, y, line.label, '--text-second'),
+    ]),
+    ...axesOf(chart, frame, own.getPropertyValue('--line'), (x, y, said, more) =>
+      text(x, y, said, '--text-third', more),
+    ),
+    ...linesOf(chart, frame, own),
+    '</svg>',
+  ].join('\n');
+}
+
+interface Frame {
+  readonly left: number;
+  readonly top: number;
+  readonly width: number;
+  readonly height: number;
+  readonly x: readonly [number, number];
+  readonly y: readonly [number, number];
+}
+
+function scalesOf({ plot }: DrawnChart): Pick<Frame, 'x' | 'y'> {
+  const of = (name: string): readonly [number, number] => {
+    const { min, max } = plot.scales[name] ?? {};
+    return [min ?? 0, max ?? 1];
+  };
+  return { x: of('x'), y: of('y') };
+}
+
+function placesIn({ left, top, width, height, x, y }: Frame, isLog: boolean) {
+  const size = isLog ? Math.log : (value: number) => value;
+  const [low, high] = [size(y[0]), size(y[1])];
+  return {
+    xOf: (seconds: number) => left + ((seconds - x[0]) / (x[1] - x[0])) * width,
+    yOf: (value: number) => top + height - ((size(value) - low) / (high - low)) * height,
+  };
+}
+
+type WriteText = (x: number, y: number, said: string, more?: string) => string;
+
+const DAYS = 86_400;
+/** Steps of an axis of dates, each with the length of its text. */
+const STEPS = [
+  { seconds: 5 * 365.25 * DAYS, months: 60, length: 4 },
+  { seconds: 2 * 365.25 * DAYS, months: 24, length: 4 },
+  { seconds: 365.25 * DAYS, months: 12, length: 4 },
+  { seconds: 91.3 * DAYS, months: 3, length: 7 },
+  { seconds: 30.4 * DAYS, months: 1, length: 7 },
+] as const;
+const LABEL_WIDTH = 72;
+/** Pixels between the lines of the grid. */
+const ROW_HEIGHT = 40;
+
+/** First days of years or months, no closer than their texts are wide; the ends of a shorter range. */
+function dateSplits({ x, width }: Frame): readonly { readonly date: string; readonly text: string }[] {
+  const [from, to] = [dateOf(x[0]), dateOf(x[1])];
+  const most = width / LABEL_WIDTH;
+  const step = STEPS.findLast(({ seconds }) => (x[1] - x[0]) / seconds <= most) ?? STEPS[0];
+  const year = Number(from.slice(0, 4));
+  const splits: { date: string; text: string }[] = [];
+  for (let month = 0; ; month += step.months) {
+    const date = new Date(Date.UTC(year - (year % Math.max(1, step.months / 12)), month, 1)).toISOString().slice(0, 10);
+    if (date > to) break;
+    if (date >= from) splits.push({ date, text: date.slice(0, step.length) });
+  }
+  return splits.length > 0 ? splits : [from, to].map((date) => ({ date, text: date }));
+}
+
+function axesOf(chart: DrawnChart, frame: Frame, line: string, write: WriteText): readonly string[] {
+  const { xOf, yOf } = placesIn(frame, chart.isLog);
+  const splits = chart.isLog ? logSplits(...frame.y) : evenSplits(...frame.y, frame.height / ROW_HEIGHT);
+  const texts = axisTexts(splits, chart.unit);
+  const right = frame.left + frame.width;
+  return [
+    ...splits.flatMap((value, k) => [
+      `<path d="M${frame.left} ${yOf(value).toFixed(1)}h${frame.width.toFixed(1)}" stroke="${line}"/>`,
+      write(right + 8, yOf(value) + 4, texts[k] ?? ''),
+    ]),
+    ...dateSplits(frame).map(({ date, text }) =>
+      write(xOf(secondsOf(date)), frame.top + frame.height + 18, text, ' text-anchor="middle"'),
+    ),
+  ];
+}
+
+function linesOf(chart: DrawnChart, frame: Frame, own: CSSStyleDeclaration): readonly string[] {
+  const { xOf, yOf } = placesIn(frame, chart.isLog);
+  const drawn = (chart.isStacked ? stacked(chart.lines) : chart.lines).toReversed();
+  const ground = yOf(Math.max(frame.y[0], chart.isLog ? frame.y[0] : 0));
+  return drawn.map(({ values, colour, isDashed, isFilled }) => {
+    const stroke = colourIn(own, colour);
+    const points: string[] = [];
+    for (let t = chart.first; t <= chart.last; t++) {
+      const value = values[t];
+      const date = chart.dates[t];
+      if (typeof value === 'number' && date !== undefined)
+        points.push(`${xOf(secondsOf(date)).toFixed(1)} ${yOf(value).toFixed(1)}`);
+    }
+    const path = points.length === 0 ? '' : `M${points.join('L')}`;
+    const [start, end] = [points[0]?.split(' ')[0], points.at(-1)?.split(' ')[0]];
+    const area =
+      (chart.isStacked || isFilled === true) && path !== ''
+        ? `<path d="${path}L${end} ${ground.toFixed(1)}L${start} ${ground.toFixed(1)}Z" fill="${stroke}"${chart.isStacked ? '' : ' fill-opacity="0.14"'}/>`
+        : '';
+    const dash = isDashed === true ? ' stroke-dasharray="4 3"' : '';
+    return `${area}<path d="${path}" fill="none" stroke="${stroke}" stroke-width="1.5"${dash}/>`;
+  });
+}

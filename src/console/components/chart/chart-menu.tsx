@@ -1,0 +1,50 @@
+import { attempt } from '../../state/actions.js';
+import { copyText } from '../../state/clipboard.js';
+import { counted } from '../../words/numbers.js';
+import { tabSeparated } from '../../words/tabular.js';
+import { Icon } from '../icon.js';
+import { Menu } from '../menu.js';
+import type { DrawnChart } from './chart-file.js';
+
+interface ChartMenuProps {
+  readonly label: string;
+  /** The chart as it is drawn now; null before that. */
+  drawn(): DrawnChart | null;
+}
+
+/** Takes a chart away: as a picture, or its values in the range. */
+export function ChartMenu({ label, drawn }: ChartMenuProps) {
+  const save = (format: 'png' | 'svg') =>
+    attempt(async () => {
+      const chart = drawn();
+      if (chart !== null) await (await import('./chart-file.js')).saveChart(chart, format);
+    });
+  const copy = () => {
+    const chart = drawn();
+    if (chart === null) return;
+    const { dates, lines, first, last } = chart;
+    const rows = dates
+      .slice(first, last + 1)
+      .map((date, t) => [date, ...lines.map(({ values }) => values[first + t] ?? null)]);
+    void copyText(tabSeparated(['Date', ...lines.map(({ label: name }) => name)], rows), counted(rows.length, 'row'));
+  };
+  return (
+    <Menu label={`Save or copy: ${label}`} title={<Icon name="more" />} kind="bare">
+      <li>
+        <button type="button" onClick={copy}>
+          Copy values
+        </button>
+      </li>
+      <li>
+        <button type="button" onClick={() => void save('png')}>
+          PNG picture
+        </button>
+      </li>
+      <li>
+        <button type="button" onClick={() => void save('svg')}>
+          SVG picture
+        </button>
+      </li>
+    </Menu>
+  );
+}

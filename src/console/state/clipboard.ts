@@ -1,0 +1,33 @@
+import { say } from './toasts.js';
+
+/** Copies a text and reports it. @param what subject of the note: `12 rows` */
+export async function copyText(text: string, what: string): Promise<void> {
+  const isCopied = (await writeText(text)) || copyByEvent(text);
+  if (isCopied) say('good', `Copied ${what}.`);
+  else say('bad', `The browser did not allow copying ${what}.`);
+}
+
+/** Browsers allow it for local addresses and HTTPS. */
+async function writeText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Copying as browsers allow it everywhere, right after a click. */
+function copyByEvent(text: string): boolean {
+  let isCopied = false;
+  const onCopy = (event: ClipboardEvent) => {
+    event.clipboardData?.setData('text/plain', text);
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    isCopied = true;
+  };
+  document.addEventListener('copy', onCopy, { capture: true });
+  document.execCommand('copy');
+  document.removeEventListener('copy', onCopy, { capture: true });
+  return isCopied;
+}

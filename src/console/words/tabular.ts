@@ -17,17 +17,46 @@ function cellText(value: CellValue): string {
   return FORMULA_STARTS.has(text[0] ?? '') ? `'${text}` : text;
 }
 
-/** Rows of a CSV file of the service as spreadsheets paste them. */
+/** Rows of a CSV file of the service as spreadsheets paste them. Reads each character once. */
 export function csvToTabs(csv: string): string {
-  const rows: string[][] = [[]];
-  for (const [, quoted, plain, end] of csv.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/g)) {
-    if (quoted === undefined && plain === '' && end === '' && rows.at(-1)!.length === 0) break; // Behind the last row.
-    rows.at(-1)!.push((quoted?.replaceAll('""', '"') ?? plain ?? '').replaceAll(/\s+/g, ' '));
-    if (end !== ',' && end !== '') rows.push([]);
-    if (end === '') break;
+  const rows: string[][] = [];
+  let row: string[] = [];
+  for (let at = 0; at < csv.length;) {
+    const cell = csv[at] === '"' ? quotedCell(csv, at) : plainCell(csv, at);
+    row.push(cell.text.replaceAll(/\s+/g, ' '));
+    at = cell.end;
+    if (csv[at] === ',') {
+      at += 1;
+      if (at < csv.length) continue;
+      row.push(''); // A last line that ends with a comma.
+    }
+    rows.push(row);
+    row = [];
+    at += csv.startsWith('\r\n', at) ? 2 : 1;
   }
-  return rows
-    .filter((row) => row.length > 0)
-    .map((row) => row.join('\t'))
-    .join('\n');
+  return rows.map((cells) => cells.join('\t')).join('\n');
+}
+
+interface Cell {
+  readonly text: string;
+  /** The position behind the cell: a comma, a line break or the end of the file. */
+  readonly end: number;
+}
+
+function quotedCell(csv: string, start: number): Cell {
+  let text = '';
+  for (let from = start + 1; ;) {
+    const quote = csv.indexOf('"', from);
+    if (quote === -1) return { text: text + csv.slice(from), end: csv.length };
+    text += csv.slice(from, quote);
+    if (csv[quote + 1] !== '"') return { text, end: quote + 1 };
+    text += '"';
+    from = quote + 2;
+  }
+}
+
+function plainCell(csv: string, start: number): Cell {
+  let end = start;
+  while (end < csv.length && csv[end] !== ',' && csv[end] !== '\n' && csv[end] !== '\r') end += 1;
+  return { text: csv.slice(start, end), end };
 }

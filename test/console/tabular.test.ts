@@ -1,0 +1,18 @@
+import { describe, expect, test } from 'vitest';
+import { csvToTabs } from '#console/words/tabular.js';
+
+describe('a CSV file as spreadsheets paste it', () => {
+  test.each([
+    ['cells, rows and line breaks of both kinds', 'a,b\r\n1,2\n3,4\n', 'a\tb\n1\t2\n3\t4'],
+    [
+      'quoted cells, with commas, quotes and line breaks in them',
+      '"a,b","say ""x""","two\nlines"\n',
+      'a,b\tsay "x"\ttwo lines',
+    ],
+    ['empty cells, the last of the file included', 'a,,\n,b,', 'a\t\t\n\tb\t'],
+    ['a last row without a line break', 'a\n"b"', 'a\nb'],
+    ['an empty file', '', ''],
+  ])('%s', (_, csv, expected) => {
+    expect(csvToTabs(csv)).toBe(expected);
+  });
+});

@@ -16,8 +16,8 @@ test('a pipe that waits long for an answer says so on standard error, and no lon
   expect(said).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(10_001);
   expect(said.mock.calls.map(([line]) => line)).toEqual([
-    'divisor import: still waiting for the answer after 10 s\n',
-    'divisor import: still waiting for the answer after 20 s\n',
+    'divisor import: still waiting for the response after 10 s\n',
+    'divisor import: still waiting for the response after 20 s\n',
   ]);
   answer('desk');
   expect(await waited).toBe('desk');

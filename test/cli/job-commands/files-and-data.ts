@@ -79,7 +79,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const verify = ['verify-published', log, '--key', keys, '--head', result.head];
     expect(await finishedHere(verify)).toMatchObject({
       status: 0,
-      out: expect.stringMatching(/^Chain and signatures hold/) as string,
+      out: expect.stringMatching(/^The hash chain and the signatures are intact/) as string,
     });
     const writes = file('audit.jsonl');
     expect((await asked(['audit', '--out', writes])).status).toBe(0);

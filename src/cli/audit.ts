@@ -3,10 +3,10 @@ import { pipeline } from 'node:stream/promises';
 import { AUDIT_KINDS, type AuditKind } from '#domain/documents/audit-document.js';
 import { verifyAudit, type AuditTerms } from '#store/audit/verify-audit.js';
 import { hasWords, readCommandLine, type FlagValues, type Grammar } from './command-line.js';
-import { connected, CONNECTION_HELP, EXIT } from './connection.js';
+import { withService, CONNECTION_HELP, EXIT } from './connection.js';
 import { runJobCommand } from './job-command.js';
 import { table } from './terminal.js';
-import { bytesOf, entriesOf, heldTo, readKeys, valueOf } from './verify-published.js';
+import { bytesOf, entriesOf, verifyEntries, readKeys, valueOf } from './verify-published.js';
 import { auditStore } from './view-commands/data.js';
 import { writeWhole } from './write-whole.js';
 
@@ -61,8 +61,8 @@ export async function audit(argv: readonly string[], environment: NodeJS.Process
   const file = flags.text('check');
   const keys = flags.text('key');
   if (file !== undefined)
-    return checked(file, { head: flags.text('head') ?? null, keys: keys === undefined ? null : await readKeys(keys) });
-  return connected(common, environment, async (client) => {
+    return verifyLog(file, { head: flags.text('head') ?? null, keys: keys === undefined ? null : await readKeys(keys) });
+  return withService(common, environment, async (client) => {
     const { bytes } = await client.stream('getAudit', LINES, { query: queryOf(flags) });
     if (common.out === undefined) await pipeline(Readable.from(bytes), process.stdout, { end: false });
     else await writeWhole(common.out, bytes);
@@ -81,9 +81,9 @@ function queryOf(flags: FlagValues) {
   };
 }
 
-async function checked(file: string, terms: Omit<AuditTerms, 'seals'>): Promise<number> {
+async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promise<number> {
   const { entries, seals } = partsOf(await bytesOf(file));
-  const verdict = heldTo(entries, (given) => verifyAudit(given, { ...terms, seals }));
+  const verdict = verifyEntries(entries, (given) => verifyAudit(given, { ...terms, seals }));
   if ('reason' in verdict) {
     process.stdout.write(`Entry ${verdict.seq}: ${verdict.reason}.\n`);
     return EXIT_DAMAGED;

@@ -61,7 +61,7 @@ export const COMMON_OPTIONS = {
 
 /** Reads the words and flags of a command. @throws UsageError */
 export function readCommandLine(name: string, { words, flags }: Grammar, argv: readonly string[]): CommandLine {
-  const { values, positionals } = parsed(name, flags, argv);
+  const { values, positionals } = parse(name, flags, argv);
   if (positionals.length !== words.length) {
     const needed = words.length === 0 ? 'no words' : words.map((word) => word.name).join(' ');
     throw new UsageError(
@@ -96,10 +96,10 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
 
 /** Returns true if a command line has words in addition to flags. @throws UsageError */
 export function hasWords(name: string, { flags }: Grammar, argv: readonly string[]): boolean {
-  return parsed(name, flags, argv).positionals.length > 0;
+  return parse(name, flags, argv).positionals.length > 0;
 }
 
-function parsed(
+function parse(
   name: string,
   flags: Grammar['flags'],
   argv: readonly string[],

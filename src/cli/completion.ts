@@ -153,10 +153,10 @@ if [ "\${funcstack[1]}" = _divisor ]; then _divisor "$@"; else compdef _divisor 
 function fish(commands: Completions): string {
   const line = (condition: string, rest: string) => `complete -c divisor -n "${condition}" ${rest}\n`;
   const isBehind = (words: number, how = '-eq') => `test (count (commandline -opc)) ${how} ${words}`;
-  const listed = (words: readonly string[]) => `(__divisor_listed ${inScript(words, ['(', ')'])})`;
+  const listWords = (words: readonly string[]) => `(__divisor_listed ${inScript(words, ['(', ')'])})`;
   const flagLine = (flag: string, values: readonly string[] | null) => {
     if (values === null) return `-l ${flag.slice(2)}`;
-    return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${listed(values)}"`}`;
+    return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${listWords(values)}"`}`;
   };
   const lines = [
     line(isBehind(1), `-f -a "${firstWords(commands).join(' ')}"`),
@@ -169,7 +169,7 @@ function fish(commands: Completions): string {
         : [
             line(
               `__divisor_is ${name}; and ${isBehind(1 + name.split(' ').length, '-ge')}`,
-              `-f -a "${listed(words)}"`,
+              `-f -a "${listWords(words)}"`,
             ),
           ]),
       ...Object.entries(flags).map(([flag, values]) => line(`__divisor_is ${name}`, flagLine(flag, values))),

@@ -11,7 +11,7 @@ import { relocateDatasets } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
 import { beyondReach } from '#store/reach/reach-context.js';
 import { openHome, type Home } from '#store/home/home.js';
-import { following, WORKER_API, workerHandlers } from './compose/cluster.js';
+import { withActiveMarket, WORKER_API, workerHandlers } from './compose/cluster.js';
 import { composeAccountability } from './compose/accountability.js';
 import { composeHistory } from './compose/history.js';
 import { composeIndices } from './compose/indices.js';
@@ -24,7 +24,7 @@ import { openRooms, type Closable, type Rooms } from './compose/rooms.js';
 import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
 import { consoleFiles, verifyFiles } from './console-files.js';
-import { openKeyDoor } from './key-door.js';
+import { openKeySocket } from './key-socket.js';
 import { tlsOf } from './security-settings.js';
 import type { Settings } from './settings.js';
 import { collectorOf } from './tracing/trace-settings.js';
@@ -61,7 +61,7 @@ export async function compose(composition: Composition): Promise<Service> {
   const home = await openHome(composition.settings.home);
   const open: Closable[] = [home];
   try {
-    await traceIfAsked(composition, open);
+    await openTracingIfConfigured(composition, open);
     return await composeOn(home, composition, open);
   } catch (failure) {
     await closeAll(open);
@@ -70,7 +70,7 @@ export async function compose(composition: Composition): Promise<Service> {
 }
 
 /** Sends traces if a collector is configured; the tracing code is loaded only then. */
-async function traceIfAsked({ settings, log }: Composition, open: Closable[]): Promise<void> {
+async function openTracingIfConfigured({ settings, log }: Composition, open: Closable[]): Promise<void> {
   if (collectorOf(settings) === undefined) return;
   const { openTracing } = await import('./tracing/otlp-exporter.js');
   const tracing = openTracing({ settings, version: engineVersion(), log });
@@ -80,8 +80,8 @@ async function traceIfAsked({ settings, log }: Composition, open: Closable[]): P
 /** Starts running jobs, and delivering the notifications of those that ended. */
 async function startJobs({ documents, home, jobs, settings, deliveries, activations }: Rooms, kinds: JobHandlers) {
   const isShared = settings.artifacts !== undefined;
-  const own = ofTheService(kinds);
-  jobs.register(isShared ? following(own, activations) : own);
+  const own = detachAttempts(kinds);
+  jobs.register(isShared ? withActiveMarket(own, activations) : own);
   if (settings.readOnly) return;
   // Data stores that several machines share are stored in the homes of the processes that imported them.
   if (!isShared) await relocateDatasets(documents, home.stores);
@@ -90,7 +90,7 @@ async function startJobs({ documents, home, jobs, settings, deliveries, activati
 }
 
 /** Detaches attempts from the trace of the request that started them. */
-function ofTheService(kinds: JobHandlers): JobHandlers {
+function detachAttempts(kinds: JobHandlers): JobHandlers {
   const own = <P>(kind: JobKind<P>): JobKind<P> => ({
     ...kind,
     run: (payload, attempt) => beyondReach(() => kind.run(payload, attempt)),
@@ -153,7 +153,7 @@ async function composeOn(
   const rooms = openRoomsOfJobs(await openRooms({ role, home, settings, log, onDefect, open }), open);
   const { documents, jobs } = rooms;
   const keys = await createKeys({ documents, environment: settings.apiKeys, now: Date.now });
-  if (role !== 'worker') open.push(await openKeyDoor(home.path, keys));
+  if (role !== 'worker') open.push(await openKeySocket(home.path, keys));
 
   const history = composeHistory(rooms);
   const datasets = composeDatasets(rooms, history.removals);

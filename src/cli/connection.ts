@@ -81,7 +81,7 @@ interface HomeOptions {
  * Calls `use` with a client of the service that the flags name; turns a failure into an exit status and one
  * sentence.
  */
-export async function connected(
+export async function withService(
   flags: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
   use: (client: DivisorClient, address: Address) => Promise<number>,

@@ -54,12 +54,12 @@ function read(file: URL, known: Map<string, ConsoleFile>): ConsoleFile | undefin
     const stored = new URL(`${file.href}.${coding}`);
     return existsSync(stored) ? [[coding, new Uint8Array(readFileSync(stored))] as const] : [];
   });
-  const made: ConsoleFile = {
+  const consoleFile: ConsoleFile = {
     type: TYPES[extname(file.pathname)]!,
     etag: createHash('sha256').update(bytes).digest('hex'),
     bytes,
     coded: Object.fromEntries(coded),
   };
-  known.set(file.href, made);
-  return made;
+  known.set(file.href, consoleFile);
+  return consoleFile;
 }

@@ -12,7 +12,7 @@ import {
   type OverviewView,
 } from '#clients/typescript/divisor.js';
 import { onStopRequest } from './stop-request.js';
-import { onThrowAwayHome } from './throw-away-home.js';
+import { withTemporaryHome } from './temporary-home.js';
 import { UsageError } from './usage-error.js';
 import { decimal, percent, right, screenOf, step, table, whole, type Screen } from './terminal.js';
 
@@ -33,7 +33,7 @@ HTTP, writes the results to ./demo and keeps serving until Ctrl-C. If its output
 export async function demo(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const once = onceFlag(argv);
   const screen = screenOf(process.stdout);
-  return onThrowAwayHome({ name: 'demo', port: environment['PORT'] ?? '0', environment }, async (url) => {
+  return withTemporaryHome({ name: 'demo', port: environment['PORT'] ?? '0', environment }, async (url) => {
     const client = createDivisorClient({ url });
     screen.write(`\nDivisor demo, serving ${url}\n\n`);
     const files = await tour(client, screen);
@@ -236,11 +236,11 @@ function narrator(client: DivisorClient, screen: Screen) {
 }
 
 function summary({ metrics, concentration }: OverviewView): string {
-  const shown = (name: keyof typeof metrics) => percent(metrics[name]);
+  const formatMetric = (name: keyof typeof metrics) => percent(metrics[name]);
   return table([
-    ['total return', right(shown('total_return')), 'volatility', right(shown('volatility'))],
-    ['annualised', right(shown('annualised_return')), 'Sharpe ratio', right(decimal(metrics.sharpe_ratio))],
-    ['largest drawdown', right(shown('max_drawdown')), 'tracking error', right(shown('tracking_error'))],
+    ['total return', right(formatMetric('total_return')), 'volatility', right(formatMetric('volatility'))],
+    ['annualised', right(formatMetric('annualised_return')), 'Sharpe ratio', right(decimal(metrics.sharpe_ratio))],
+    ['largest drawdown', right(formatMetric('max_drawdown')), 'tracking error', right(formatMetric('tracking_error'))],
     [
       'constituents',
       right(whole(concentration.constituents)),

@@ -156,7 +156,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
     const says = `The store ${served.store_id} is served, up to ${served.end ?? 'no date yet'}.`;
     if (total === 0) return ok(`${says} No date lacks bars of some securities.`);
     return warning(
-      `${says} ${counted(total, 'date has', 'dates have')} bars of only some securities, the latest ${latest.join(', ')}; \`divisor audit ${served.store_id}\` lists them.`,
+      `${says} ${formatCount(total, 'date has', 'dates have')} bars of only some securities, the latest ${latest.join(', ')}; \`divisor audit ${served.store_id}\` lists them.`,
     );
   },
   artifacts: async (settings) => {
@@ -165,7 +165,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
     const sizes = settings.database === undefined ? undefined : await sizesOf(settings.database);
     if (sizes === undefined) return ok(says);
     const { results, resultBytes } = sizes;
-    return ok(`${says} Documents refer to ${counted(results, 'result', 'results')} of ${mebibytes(resultBytes)} MiB.`);
+    return ok(`${says} Documents refer to ${formatCount(results, 'result', 'results')} of ${mebibytes(resultBytes)} MiB.`);
   },
   backups: async ({ database, artifacts }, home) => {
     if (artifacts !== undefined)
@@ -219,7 +219,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
       : ok(`Up to ${soft} files may be open.`);
   },
   address: async ({ host, port }) => {
-    const code = await listening(host, port);
+    const code = await listenError(host, port);
     if (code === undefined) return ok(port === 0 ? `${host} has a free port.` : `${host} port ${port} is free.`);
     if (code !== 'EADDRINUSE') return fault(`${host} port ${port} cannot be listened on: ${code}.`);
     const version = await versionAt(host, port);
@@ -260,7 +260,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
   },
 };
 
-const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
+const formatCount = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
 /** An unavailable size is no fault. */
 const sizesOf = (database: string): Promise<SharedSizes | undefined> =>
@@ -290,7 +290,7 @@ const canRead = (path: string) =>
   );
 
 /** Error code of an attempt to listen on an address; undefined on success. */
-function listening(host: string, port: number): Promise<string | undefined> {
+function listenError(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', (failure: NodeJS.ErrnoException) => resolve(failure.code ?? failure.message));

@@ -6,7 +6,7 @@ import { EXPORT_NAMES, EXPORTS, type ExportTableName } from '#domain/exports/cat
 import { EXPORT_FORMATS, FORMAT_NAMES, type ExportFormat } from '#domain/exports/formats.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
-import { connected, CONNECTION_HELP, EXIT } from './connection.js';
+import { withService, CONNECTION_HELP, EXIT } from './connection.js';
 import { table as tableText } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { AS_KNOWN } from './job-commands/fields.js';
@@ -61,8 +61,8 @@ export async function exportTable(argv: readonly string[], environment: NodeJS.P
   const { words, flags, common } = readCommandLine('export', EXPORT_GRAMMAR, argv);
   const { out } = common;
   const request = requestOf(words[0]!, flags, out);
-  return connected(common, environment, async (client) => {
-    const { bytes, stale } = await asked(client, request);
+  return withService(common, environment, async (client) => {
+    const { bytes, stale } = await requestTable(client, request);
     if (stale !== null)
       process.stderr.write(
         `divisor: the run of ${request.indexId} is not current: ${stale}. Run the backtest again.\n`,
@@ -142,7 +142,7 @@ function formatOf(out: string): ExportFormat {
   throw new UsageError(`the extension of ${out} names no format; use ${endings}, or --format`);
 }
 
-async function asked(
+async function requestTable(
   client: DivisorClient,
   { table, indexId, format, ...cut }: ExportOrder,
 ): Promise<{ readonly bytes: AsyncGenerator<Uint8Array>; readonly stale: string | null }> {

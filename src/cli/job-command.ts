@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import type { AnyJob, DivisorClient } from '#clients/typescript/divisor.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
-import { connected, CONNECTION_HELP, EXIT } from './connection.js';
+import { withService, CONNECTION_HELP, EXIT } from './connection.js';
 import { jobScreen, type JobScreen } from './job-screen.js';
 import { onStopRequest } from './stop-request.js';
 import { table } from './terminal.js';
@@ -86,7 +86,7 @@ export async function runJobCommand<R>(
     else printLines(screen, command.lines?.(result) ?? { event: '', records: [], rest: result as object });
     return status;
   };
-  return connected(common, environment, run, { keepsServed: command.keepsServed === true });
+  return withService(common, environment, run, { keepsServed: command.keepsServed === true });
 }
 
 function printLines(
@@ -124,7 +124,7 @@ async function resultOf<R>(
   try {
     const submitted = await screen.waiting(submission);
     const result =
-      'result' in submitted ? submitted.result : await followed(client, submitted.job, (job) => screen.status(job));
+      'result' in submitted ? submitted.result : await followJob(client, submitted.job, (job) => screen.status(job));
     if (result === CANCELLED) screen.abandon();
     return result;
   } catch (failure) {
@@ -134,7 +134,7 @@ async function resultOf<R>(
 }
 
 /** Waits for the result of a job; the first Ctrl-C cancels the job, the second ends the command at once. */
-async function followed<R>(
+async function followJob<R>(
   client: DivisorClient,
   job: AnyJob & { readonly result: R | null },
   onProgress: (job: AnyJob) => void,

@@ -27,7 +27,7 @@ export function jobScreen(name: string, json: boolean): JobScreen {
   const asJson = json || !screen.isTerminal;
   const line = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
   if (asJson)
-    return { asJson, status: changes(line), waiting: waitedFor(name), line, done: () => {}, abandon: () => {} };
+    return { asJson, status: changes(line), waiting: reportWaiting(name), line, done: () => {}, abandon: () => {} };
   const { progress, waited, done, abandon } = step(screen, name);
   return {
     asJson,
@@ -47,7 +47,7 @@ export function jobScreen(name: string, json: boolean): JobScreen {
 }
 
 /** Reports on standard error of a pipe, at intervals, that the response is still pending. */
-const waitedFor =
+const reportWaiting =
   (name: string): JobScreen['waiting'] =>
   async (answer) => {
     const began = Date.now();

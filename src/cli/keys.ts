@@ -6,7 +6,7 @@ import { createKeys, issueKey, type NewKey } from '#services/operations/keys.js'
 import { homeFolders, openHome } from '#store/home/home.js';
 import { openDocumentsAlone } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { askKeyDoor, obey, type KeyAnswer, type KeyCommand } from './key-door.js';
+import { requestFromService, executeKeyCommand, type KeyAnswer, type KeyCommand } from './key-socket.js';
 import { assertOnePlace, placeFlags } from './home-command.js';
 import { databaseOf } from './places.js';
 import { firstSentence } from './flag-words.js';
@@ -66,13 +66,13 @@ export async function keys(argv: readonly string[], environment: NodeJS.ProcessE
   if (verb === 'create' && words.length === 0) {
     const key = newKey(values);
     if (values.stateless === true) return printStateless(key);
-    return print(await ask(settings, { verb, key }));
+    return print(await execute(settings, { verb, key }));
   }
-  if (verb === 'list' && words.length === 0) return print(await ask(settings, { verb }));
+  if (verb === 'list' && words.length === 0) return print(await execute(settings, { verb }));
   const [id] = words;
   if (verb === 'rotate' && id !== undefined && words.length === 1)
-    return print(await ask(settings, { verb, id, overlapMs: durationMs(values.overlap ?? '24h') }));
-  if (verb === 'revoke' && id !== undefined && words.length === 1) return print(await ask(settings, { verb, id }));
+    return print(await execute(settings, { verb, id, overlapMs: durationMs(values.overlap ?? '24h') }));
+  if (verb === 'revoke' && id !== undefined && words.length === 1) return print(await execute(settings, { verb, id }));
   throw new UsageError(`The key commands are\n\n${KEYS_HELP}`);
 }
 
@@ -97,15 +97,15 @@ function newKey({ name, scopes = 'read', expires, prefixes, from, stateless }: N
   if (name === undefined || !/^[^\p{C}:,]{1,64}$/u.test(name)) {
     throw new UsageError('--name is required: 1 to 64 characters without colons, commas and control characters.');
   }
-  const wanted = scopes.split(',').map((scope) => scope.trim());
+  const requested = scopes.split(',').map((scope) => scope.trim());
   const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope);
-  const unknown = wanted.filter((scope) => !isScope(scope));
+  const unknown = requested.filter((scope) => !isScope(scope));
   if (unknown.length > 0)
     throw new UsageError(`Unknown scope ${unknown.join(', ')}; the scopes are ${SCOPES.join(', ')}.`);
   return {
     name,
-    scopes: [...new Set(wanted.filter(isScope))],
-    expires: expiryOf(expires, wanted.includes('admin') && stateless !== true),
+    scopes: [...new Set(requested.filter(isScope))],
+    expires: expiryOf(expires, requested.includes('admin') && stateless !== true),
     ...(prefixes === undefined ? {} : { prefixes: prefixesIn(prefixes) }),
     ...(from === undefined ? {} : { sources: sourcesIn(from) }),
   };
@@ -148,8 +148,8 @@ function startOf(day: string): string {
 }
 
 /** Sends a command to the running service, or executes it on the home if no service runs. */
-async function ask(settings: Settings, command: KeyCommand): Promise<KeyAnswer> {
-  const answered = await askKeyDoor(settings.home, command);
+async function execute(settings: Settings, command: KeyCommand): Promise<KeyAnswer> {
+  const answered = await requestFromService(settings.home, command);
   if (answered !== undefined) return answered;
   const database = databaseOf(settings);
   const home = database === undefined ? await openHome(settings.home) : undefined;
@@ -162,7 +162,7 @@ async function ask(settings: Settings, command: KeyCommand): Promise<KeyAnswer> 
       },
     });
     try {
-      return await obey(await createKeys({ documents, environment: [], now: Date.now }), command);
+      return await executeKeyCommand(await createKeys({ documents, environment: [], now: Date.now }), command);
     } finally {
       await close();
     }

@@ -39,12 +39,12 @@ function linesTogether(file: number | string): DestinationStream & { flushSync()
     if (text !== '' && !isEnded) stream.write(text);
     text = '';
   };
-  const handSoon = onceWithin(TOGETHER_MS, hand);
+  const handSoon = throttle(TOGETHER_MS, hand);
   const flushSync = (): void => {
     hand();
     if (!isEnded) stream.flushSync();
   };
-  beforeTheEnd(flushSync);
+  flushAtExit(flushSync);
   return {
     write(line) {
       text += line;
@@ -55,16 +55,16 @@ function linesTogether(file: number | string): DestinationStream & { flushSync()
   };
 }
 
-const unended: (() => void)[] = [];
+const openLogs: (() => void)[] = [];
 
 /** Flushes the logs of this process at its exit, while their streams are open. */
-function beforeTheEnd(flush: () => void): void {
-  const flushAll = (): void => unended.forEach((each) => each());
-  if (unended.push(flush) === 1) process.on('beforeExit', flushAll).on('exit', flushAll);
+function flushAtExit(flush: () => void): void {
+  const flushAll = (): void => openLogs.forEach((each) => each());
+  if (openLogs.push(flush) === 1) process.on('beforeExit', flushAll).on('exit', flushAll);
 }
 
 /** Limits repeated work to one run per interval; an exit does not wait for it. */
-function onceWithin(ms: number, work: () => void): () => void {
+function throttle(ms: number, work: () => void): () => void {
   let isDue = false;
   return () => {
     if (isDue) return;

@@ -2,7 +2,7 @@ import { DEFAULT_TOOLSETS, TOOLSETS } from '#contract/mcp.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { loadSdk, type Sdk } from '#http/mcp/load-sdk.js';
 import { readCommandLine, type Grammar } from './command-line.js';
-import { connected, CONNECTION_HELP, EXIT, type Address } from './connection.js';
+import { withService, CONNECTION_HELP, EXIT, type Address } from './connection.js';
 import { onStopRequest } from './stop-request.js';
 import { table } from './terminal.js';
 
@@ -37,7 +37,7 @@ const MESSAGE_BYTES_MAX = LIMITS.MAX_BODY_BYTES + 65_536;
  */
 export async function mcp(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { flags, common } = readCommandLine('mcp', MCP_GRAMMAR, argv);
-  return connected(common, environment, async (client, address) => {
+  return withService(common, environment, async (client, address) => {
     await client.call('getPrincipal'); // refuses a wrong key before the agent sends anything
     await bridge(loadSdk(), address, flags.text('tools'));
     return EXIT.done;
@@ -74,13 +74,13 @@ async function bridge(sdk: Sdk, { url, key }: Address, tools: string | undefined
   });
   await service.start();
   await agent.start();
-  await gone();
+  await waitForEnd();
   await Promise.allSettled(pending);
   await Promise.all([service.close(), agent.close()]);
 }
 
 /** Resolves when the agent closes standard input, or the command receives a stop signal. */
-const gone = (): Promise<void> =>
+const waitForEnd = (): Promise<void> =>
   new Promise((resolve) => {
     process.stdin.once('end', resolve).once('close', resolve);
     onStopRequest(['SIGTERM', 'SIGINT'], () => resolve());
@@ -98,9 +98,9 @@ async function refuse(
   message: Message,
   failure: unknown,
 ): Promise<void> {
-  const said = sentenceOf(failure);
-  if (!('id' in message) || message.id === undefined) process.stderr.write(`divisor mcp: ${said}\n`);
-  else await agent.send({ jsonrpc: '2.0', id: message.id, error: { code: -32_000, message: said } });
+  const sentence = sentenceOf(failure);
+  if (!('id' in message) || message.id === undefined) process.stderr.write(`divisor mcp: ${sentence}\n`);
+  else await agent.send({ jsonrpc: '2.0', id: message.id, error: { code: -32_000, message: sentence } });
 }
 
 /** The service's error from that of the transport, or the reason of a network failure. */

@@ -13,10 +13,10 @@ const ANSWER_MS = 2 * 60 * 60 * 1000;
 export const patientFetch: typeof fetch = (address, options) =>
   options === undefined || (options.method ?? 'GET') === 'GET'
     ? fetch(address, options)
-    : written(new URL(String(address)), options, ANSWER_MS);
+    : sendRequest(new URL(String(address)), options, ANSWER_MS);
 
 /** Sends one request with a buffered body. @throws DOMException TimeoutError after `answerMs` of silence */
-export async function written(address: URL, options: RequestInit, answerMs: number): Promise<Response> {
+export async function sendRequest(address: URL, options: RequestInit, answerMs: number): Promise<Response> {
   // The request that `fetch` would send, with its length and type.
   const { method, headers, body } = new Request(address, { ...options, signal: null, duplex: 'half' } as RequestInit);
   const bytes = lengthOf(options.body);

@@ -77,14 +77,14 @@ export const databaseUrl = z
   })
   .transform((text) => (text === '' ? undefined : text));
 
-const given = z
+const keyEntry = z
   .string()
   .regex(
     /^[^:]{1,64}:[A-Za-z0-9]{12}:[0-9a-f]{64}:[a-z]+(?:\+[a-z]+)*(?::[A-Za-z0-9_-]{1,32}(?:\+[A-Za-z0-9_-]{1,32})*)?$/,
     'must be name:keyId:sha256hex:scope+scope',
   );
 
-export const keyRecord = given.transform((text, context): KeyRecord => {
+export const keyRecord = keyEntry.transform((text, context): KeyRecord => {
   const [name = '', id = '', sha256 = '', scopes = '', prefixes] = text.split(':');
   const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope);
   const known = scopes.split('+').filter(isScope);

@@ -8,7 +8,7 @@ import { SQL_FORMATS, type SqlFormat, type SqlResult } from '#contract/sql.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { SQL_VIEWS } from '#domain/sql/views.js';
 import { hasWords, readCommandLine, standardInput, type Grammar } from './command-line.js';
-import { connected, CONNECTION_HELP, EXIT } from './connection.js';
+import { withService, CONNECTION_HELP, EXIT } from './connection.js';
 import { right, table } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { writeWhole } from './write-whole.js';
@@ -55,10 +55,10 @@ export async function sql(argv: readonly string[], environment: NodeJS.ProcessEn
     throw new UsageError('divisor sql requires QUERY, or - for standard input. See divisor sql --help');
   const format = asked ?? (out === undefined ? undefined : formatOf(out));
   const query = words[0] === '-' ? await standardInput() : words[0];
-  return connected(common, environment, async (client) => {
+  return withService(common, environment, async (client) => {
     if (query === undefined) return shell(client);
     if (format === undefined && process.stdout.isTTY) {
-      process.stdout.write(await shown(client, query));
+      process.stdout.write(await formatResult(client, query));
       return EXIT.done;
     }
     const as = format ?? 'csv';
@@ -86,7 +86,7 @@ function formatOf(out: string): SqlFormat {
 /** Maximum number of rows in a table on a terminal; a file gets all. */
 const SHOWN_ROWS = 200;
 
-async function shown(client: DivisorClient, query: string): Promise<string> {
+async function formatResult(client: DivisorClient, query: string): Promise<string> {
   const result = (await client.call('runSql', { body: { query } })) as SqlResult;
   const { columns, data, rows, truncated } = result;
   const cells = data.slice(0, SHOWN_ROWS).map((row) =>
@@ -113,7 +113,7 @@ async function shell(client: DivisorClient): Promise<number> {
     statement += `${line}\n`;
     if (statement.trim() === '') statement = '';
     if (line.trimEnd().endsWith(';')) {
-      process.stdout.write(await shown(client, statement).catch(messageOf));
+      process.stdout.write(await formatResult(client, statement).catch(messageOf));
       statement = '';
     }
     lines.setPrompt(statement === '' ? 'divisor> ' : '    ...> ');

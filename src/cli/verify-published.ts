@@ -36,7 +36,7 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
   if (values.head !== undefined && !HASH.test(values.head))
     throw new UsageError(`--head takes the hash of an entry, 64 hexadecimal digits, not ${values.head}`);
   const keys = values.key === undefined ? null : await readKeys(values.key);
-  const verdict = heldTo(entriesOf(await bytesOf(file)), (entries) =>
+  const verdict = verifyEntries(entriesOf(await bytesOf(file)), (entries) =>
     verifyLog(entries, { keys, head: values.head?.toLowerCase() ?? null }),
   );
   if ('reason' in verdict) {
@@ -50,7 +50,7 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
 }
 
 /** Verifies the entries of a file; a file without entries fails, because it proves nothing. */
-export function heldTo<V>(entries: readonly unknown[], verify: (entries: readonly unknown[]) => V): V | LogFault {
+export function verifyEntries<V>(entries: readonly unknown[], verify: (entries: readonly unknown[]) => V): V | LogFault {
   return entries.length === 0 ? { seq: 1, reason: 'it is missing: the file has no entries' } : verify(entries);
 }
 

@@ -43,7 +43,7 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
     values.backup === undefined
       ? await verifyHome(homeFolders(home), {
           onProgress: (name) => report.progress(name),
-          ...(await elsewhere(settings)),
+          ...(await remoteOptions(settings)),
         })
       : [await verifyBackup(resolve(values.backup))];
   report.print(parts, ['part', 'count', 'MiB', 'damaged'], ({ part, count, bytes, damaged }) => [
@@ -64,7 +64,7 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
 }
 
 /** Options for parts outside the home. */
-async function elsewhere(settings: Settings): Promise<VerifyOptions> {
+async function remoteOptions(settings: Settings): Promise<VerifyOptions> {
   const { database } = settings;
   if (database === undefined) return {};
   await withClient(database, assertMigrated);

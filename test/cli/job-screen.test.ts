@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { jobScreen } from '#cli/job-screen.js';
-import { shortened } from '#cli/job-commands/import.js';
+import { shortenStore } from '#cli/job-commands/import.js';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -30,6 +30,6 @@ test('a line about a store of many files lists the first of them and their numbe
     store_id: 'desk',
     files: Array.from({ length: count }, (_, i) => ({ label: `market/${i}.csv` })),
   });
-  expect(shortened(storeOf(10))).toEqual(storeOf(10));
-  expect(shortened(storeOf(469))).toEqual({ ...storeOf(10), files_total: 469 });
+  expect(shortenStore(storeOf(10))).toEqual(storeOf(10));
+  expect(shortenStore(storeOf(469))).toEqual({ ...storeOf(10), files_total: 469 });
 });

@@ -2,9 +2,9 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { openblasEngine } from '#kernels/engines/openblas.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { readCommandLine, type Grammar } from '../command-line.js';
-import { connected, CONNECTION_HELP, EXIT } from '../connection.js';
+import { withService, CONNECTION_HELP, EXIT } from '../connection.js';
 import { right, screenOf, step, table, whole, type Cell, type Screen, type Step } from '../terminal.js';
-import { onThrowAwayHome } from '../throw-away-home.js';
+import { withTemporaryHome } from '../temporary-home.js';
 import { UsageError } from '../usage-error.js';
 import { engineVersion } from '../version.js';
 import { timeKernels, type KernelTiming } from './kernels.js';
@@ -57,7 +57,7 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
   const index = flags.text('index');
   const reporter = reporterOn(screenOf(process.stdout), common.json);
   if (index !== undefined) {
-    return connected(common, environment, async (client) => {
+    return withService(common, environment, async (client) => {
       await storedWork(client, index, reporter.watch);
       reporter.end();
       return EXIT.done;
@@ -72,8 +72,8 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
     throw new UsageError(`--years must be at least ${YEARS_MIN}: a year of history, and a year to run`);
   reporter.machine(await measureLimits());
   reporter.kernels(timeKernels(await enginesHere()));
-  return onThrowAwayHome({ name: 'bench', port: '0', environment }, (url) =>
-    connected({ url }, {}, async (client) => {
+  return withTemporaryHome({ name: 'bench', port: '0', environment }, (url) =>
+    withService({ url }, {}, async (client) => {
       await generatedWork(client, size, reporter.watch);
       reporter.end();
       return EXIT.done;

@@ -66,7 +66,7 @@ export async function generatedWork(
   );
   await client.call('putConstraintSet', {
     params: { constraint_set_id: 'bench' },
-    body: evened(Object.keys(run.rebalances.at(-1)?.weights ?? {}).length),
+    body: boundedSet(Object.keys(run.rebalances.at(-1)?.weights ?? {}).length),
   });
   await timed(
     'optimisation',
@@ -210,7 +210,7 @@ const indexFrom = (year: number): IndexDocumentBody => ({
 });
 
 /** Bounds on each weight at 1.5 times equal weight, which forces weight from the largest securities to all others. */
-const evened = (names: number) => ({
+const boundedSet = (names: number) => ({
   id: 'bench',
   name: 'Bench',
   constraints: [{ type: 'PositionBounds' as const, params: { upper: 1.5 / names } }],

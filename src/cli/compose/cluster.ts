@@ -15,7 +15,7 @@ export function workerHandlers(handlers: Handlers<typeof WORKER_API>): Handlers<
 }
 
 /** Wraps job kinds so that each attempt first loads the active market, whichever process activated it. */
-export function following(kinds: JobHandlers, { follow }: Pick<Activations, 'follow'>): JobHandlers {
+export function withActiveMarket(kinds: JobHandlers, { follow }: Pick<Activations, 'follow'>): JobHandlers {
   const entries = Object.entries(kinds as Record<string, JobKind<unknown>>).map(([name, kind]) => {
     const run: JobKind<unknown>['run'] = async (payload, attempt) => {
       await follow();
@@ -23,11 +23,11 @@ export function following(kinds: JobHandlers, { follow }: Pick<Activations, 'fol
     };
     const { runParts } = kind;
     if (runParts === undefined) return [name, { ...kind, run }];
-    const followed: typeof runParts = async (payload, parts, attempt) => {
+    const loadActiveMarket: typeof runParts = async (payload, parts, attempt) => {
       await follow();
       return runParts(payload, parts, attempt);
     };
-    return [name, { ...kind, run, runParts: followed }];
+    return [name, { ...kind, run, runParts: loadActiveMarket }];
   });
   return Object.fromEntries(entries) as JobHandlers; // The same kinds under the same names.
 }

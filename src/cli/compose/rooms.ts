@@ -193,7 +193,7 @@ interface MetricsInput {
 
 function openMetrics({ version, home, settings, store, work }: MetricsInput): Metrics {
   /** Unavailable figures are omitted rather than awaited. */
-  const asked = async <T>(ask: (jobs: JobSystem) => Promise<T>): Promise<T> => {
+  const askJobs = async <T>(ask: (jobs: JobSystem) => Promise<T>): Promise<T> => {
     if (!isReachable(store)) throw new Refusal('STORE_UNAVAILABLE', 'The database does not answer.');
     return ask(work().jobs);
   };
@@ -201,8 +201,8 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
   return createMetrics({
     version,
     commit: buildInfo()?.commit ?? '',
-    jobs: () => asked((jobs) => jobs.counts()),
-    lanes: () => asked((jobs) => jobs.lanes()),
+    jobs: () => askJobs((jobs) => jobs.counts()),
+    lanes: () => askJobs((jobs) => jobs.lanes()),
     tasks: (lane) => work().pool.load(lane),
     homeBytes: watchSizes(partsOf(home, settings)),
     freeBytes: async () => (await store.freeSpace.measure()).freeBytes,

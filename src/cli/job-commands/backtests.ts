@@ -54,7 +54,7 @@ export const backtests: JobCommand<readonly Backtested[]> = {
     const result: Backtested[] = [];
     for (const { index_id, outcome, job, error } of entries) {
       const nothing = { index_id, total_return: null, error: null, findings: [] };
-      if (job !== null) result.push(await finished(client, index_id, job));
+      if (job !== null) result.push(await awaitBacktest(client, index_id, job));
       else if (outcome === 'current') result.push({ ...nothing, outcome });
       else result.push({ ...nothing, outcome: 'refused', error: error && `${error.code}: ${error.message}` });
     }
@@ -86,7 +86,7 @@ type Job = Parameters<DivisorClient['waitForJob']>[0] & {
   } | null;
 };
 
-async function finished(client: DivisorClient, index_id: string, job: Job): Promise<Backtested> {
+async function awaitBacktest(client: DivisorClient, index_id: string, job: Job): Promise<Backtested> {
   try {
     const { metrics, findings } = await client.waitForJob(job);
     return { index_id, outcome: 'done', total_return: metrics.total_return, error: null, findings };

@@ -40,7 +40,7 @@ export const importRisk: JobCommand<RiskModelImportResult> = {
     'divisor import-risk vendor covariances.csv --units daily --date 2024-01-31',
   ],
   submit: async (client, [model_id = '', word = ''], flags) => ({
-    result: await sent(client, { model_id, word }, flags),
+    result: await sendModel(client, { model_id, word }, flags),
   }),
   notices: ({ findings }) => findings.map(({ message }) => message),
   show: ({ model_id, assets, factors, imported: { dates }, findings }) =>
@@ -56,7 +56,7 @@ interface Words {
   readonly word: string;
 }
 
-async function sent(
+async function sendModel(
   client: DivisorClient,
   { model_id, word }: Words,
   flags: FlagValues,

@@ -14,7 +14,7 @@ import { UsageError } from '../usage-error.js';
 import { NOTE } from '../view-commands/documents.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { members } from './fields.js';
-import { choices, doubts, findingsTable, findingText, inspected, withoutDamaged, type Reading } from './inspect.js';
+import { choices, assumptions, findingsTable, findingText, requestInspection, withoutDamaged, type Reading } from './inspect.js';
 import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
 
 type Adjustment = DataStore['adjustment'];
@@ -68,7 +68,7 @@ export const importMarket: JobCommand<Imported> = {
       const { tables: _none, ...body } = common;
       const { format, content } = source;
       const { store } = await (format === 'parquet'
-        ? uploaded(client, content, { ...body, note })
+        ? uploadTable(client, content, { ...body, note })
         : client.call('importStore', { body: { ...body, format, content }, note }));
       return { result: { ...store, read_as } };
     }
@@ -76,11 +76,11 @@ export const importMarket: JobCommand<Imported> = {
     const store = await client.call('createStore', { body: { ...common, kind, location }, note });
     return { result: { ...store, read_as } };
   },
-  lines: (store) => ({ event: '', records: [], rest: shortened(store) }),
-  notices: ({ read_as: read }) => (read === null ? [] : doubts(read)),
+  lines: (store) => ({ event: '', records: [], rest: shortenStore(store) }),
+  notices: ({ read_as: read }) => (read === null ? [] : assumptions(read)),
   show: (store) =>
     [
-      imported(store),
+      formatStore(store),
       ...(store.read_as === null ? [] : [readAs(store.read_as)]),
       ...(store.findings === undefined || store.findings.length === 0 ? [] : [findingsTable(store.findings)]),
     ].join('\n'),
@@ -91,7 +91,7 @@ type Declared = Pick<ImportRequest, 'name' | 'store_id' | 'adjustment' | 'activa
 };
 
 /** A table as Parquet, with its declarations. */
-function uploaded(
+function uploadTable(
   client: DivisorClient,
   content: string,
   { mapping, note, ...declared }: Declared & { readonly note: string | undefined },
@@ -105,7 +105,7 @@ function uploaded(
 const FILES_MAX = 10;
 
 /** Shortens a store to one line of a pipe: the first of many files, and their count. */
-export const shortened = <S extends { readonly files?: readonly unknown[] | undefined }>({
+export const shortenStore = <S extends { readonly files?: readonly unknown[] | undefined }>({
   files = [],
   ...store
 }: S): object =>
@@ -113,7 +113,7 @@ export const shortened = <S extends { readonly files?: readonly unknown[] | unde
     ? { ...store, files }
     : { ...store, files: files.slice(0, FILES_MAX), files_total: files.length };
 
-const imported = (store: DataStore) =>
+const formatStore = (store: DataStore) =>
   members(store, ['store_id', 'identifiers', 'start', 'end', 'adjustment', 'content_hash']);
 
 const readAs = (read: ReadAs) =>
@@ -140,10 +140,10 @@ async function termsOf(client: DivisorClient, source: DataSource, flags: FlagVal
   if (file !== undefined) return { tables, ...readingOf(await jsonFile<Reading | Mapping>(file), answers) };
   // Flags for columns and days complete the proposal from the data.
   if (flags.isSet('inspect') !== true && Object.keys(said).length === 0) return { adjustment, tables };
-  const proposed = await inspected(client, source, answers);
+  const proposed = await requestInspection(client, source, answers);
   const isAsked = proposed.unsure.some(({ required }) => required);
   const errors = proposed.findings.filter(({ severity }) => severity === 'error');
-  if (errors.length > 0 && (!isAsked || proposed.rows_read === 0)) throw unreadable(errors, proposed);
+  if (errors.length > 0 && (!isAsked || proposed.rows_read === 0)) throw unreadableError(errors, proposed);
   if (proposed.confidence === 'unsure') throw new UsageError(unsureOf(proposed));
   const { recognised_as, confidence, mapping, basis, unsure } = proposed;
   return {
@@ -162,7 +162,7 @@ function readingOf(read: Reading | Mapping, { adjustment, ...said }: Answers): O
 }
 
 /** Faulty rows are no question of the mapping. */
-const unreadable = (findings: InspectResult['findings'], proposed: InspectResult) => {
+const unreadableError = (findings: InspectResult['findings'], proposed: InspectResult) => {
   const count = findings.length === 1 ? '1 error' : `${findings.length} errors`;
   const message = [`${count} in the data.`, ...withoutDamaged(proposed), ...requiredOf(proposed)].join(' ');
   return new DivisorError({ code: 'VALIDATION_FAILED', message, detail: { findings } }, { status: 422 });
@@ -173,11 +173,11 @@ const requiredOf = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
   unsure.filter(({ required }) => required).map(({ field, question }) => `--${flagOf(field)}: ${question}`);
 
 function unsureOf(proposed: InspectResult): string {
-  const said = [
+  const statements = [
     ...requiredOf(proposed),
     ...proposed.findings.filter(({ severity }) => severity === 'error').map(findingText),
     ...withoutDamaged(proposed),
   ];
-  const lines = said.map((line) => `  ${line}\n`).join('');
+  const lines = statements.map((line) => `  ${line}\n`).join('');
   return `the format of the data is ambiguous:\n${lines}Each flag answers its question. Or write the proposal with divisor inspect PATH --out mapping.json, edit it and pass it to import --mapping`;
 }

@@ -13,11 +13,11 @@ export const inspectData: JobCommand<InspectResult> = {
   flags: READING,
   examples: ['divisor inspect ./vendor', 'divisor inspect ./vendor --date-format MM/DD/YYYY --out mapping.json'],
   async submit(client, [word = ''], flags) {
-    return { result: await inspected(client, await dataSource(word), answersOf(flags)) };
+    return { result: await requestInspection(client, await dataSource(word), answersOf(flags)) };
   },
-  show: shown,
+  show: formatProposal,
   notices: (inspection) => [
-    ...doubts(inspection),
+    ...assumptions(inspection),
     ...errorsOf(inspection).map(findingText),
     ...withoutDamaged(inspection),
   ],
@@ -34,7 +34,7 @@ export interface Reading {
 }
 
 /** Requests a proposal for the data. @param answers questions that are already answered */
-export function inspected(client: DivisorClient, source: DataSource, answers: Answers): Promise<InspectResult> {
+export function requestInspection(client: DivisorClient, source: DataSource, answers: Answers): Promise<InspectResult> {
   const body =
     source.kind === 'content'
       ? { content: source.content, format: source.format, answers }
@@ -67,26 +67,26 @@ export const findingText = ({ code, file, path, message }: FindingShown) =>
 /** Maximum number of findings, and of preview rows, in the output. */
 const SHOWN_MAX = 10;
 
-type Told = Pick<InspectResult, 'basis' | 'unsure'>;
+type Assumed = Pick<InspectResult, 'basis' | 'unsure'>;
 
 /** Assumptions that no answer confirmed: see `choices`. */
-export const doubts = (told: Told): readonly string[] =>
+export const assumptions = (told: Assumed): readonly string[] =>
   choices(told).slice(told.unsure.some(({ field }) => field === 'adjustment') ? 0 : 1);
 
 /** Assumptions where the data is ambiguous, the adjustment first, with the flags that change them. */
-export function choices({ basis, unsure }: Told): readonly string[] {
+export function choices({ basis, unsure }: Assumed): readonly string[] {
   const otherwise = basis.others.map(({ adjustment, meaning }) => `--adjustment ${adjustment} if ${meaning}`);
   const asked = unsure
     .filter(({ field }) => field !== 'adjustment')
     .map(({ field, question, taken, others }) => {
-      const other = others.length === 0 ? '' : `, or ${others.map(marked).join(', ')}`;
+      const other = others.length === 0 ? '' : `, or ${others.map(quoteMark).join(', ')}`;
       return `${field} ${taken ?? 'none'}: ${question} Otherwise --${flagOf(field)}${other}.`;
     });
   return [`adjustment ${basis.adjustment}: ${basis.reason} Otherwise ${otherwise.join('; ')}.`, ...asked];
 }
 
 /** Quotes a value that is a single punctuation mark, to separate it from that of the sentence. */
-const marked = (value: string) => (/^[^\w]$/.test(value) ? `"${value}"` : value);
+const quoteMark = (value: string) => (/^[^\w]$/.test(value) ? `"${value}"` : value);
 
 /** Formats the first findings, each with its file. */
 export function findingsTable(findings: InspectResult['findings']): string {
@@ -95,8 +95,8 @@ export function findingsTable(findings: InspectResult['findings']): string {
   return `Findings${more > 0 ? `, the first ${SHOWN_MAX} of ${findings.length}` : ''}\n${table(rows)}`;
 }
 
-function shown({ mapping, preview, findings, questions: _sentences, ...rest }: InspectResult): string {
-  const said = Object.entries(mapping).filter(([, value]) => {
+function formatProposal({ mapping, preview, findings, questions: _sentences, ...rest }: InspectResult): string {
+  const members = Object.entries(mapping).filter(([, value]) => {
     const isEmpty = value === null || (typeof value === 'object' && Object.keys(value).length === 0);
     return !isEmpty;
   });
@@ -108,7 +108,7 @@ function shown({ mapping, preview, findings, questions: _sentences, ...rest }: I
       ['files', String(rest.files)],
       ['rows read', String(rest.rows_read)],
     ]),
-    `Mapping\n${table(said.map(([member, value]) => [member, typeof value === 'string' ? value : JSON.stringify(value)]))}`,
+    `Mapping\n${table(members.map(([member, value]) => [member, typeof value === 'string' ? value : JSON.stringify(value)]))}`,
     `Assumptions, where the data is ambiguous\n${table(choices(rest).map((line) => [line]))}`,
     ...(findings.length === 0 ? [] : [findingsTable(findings)]),
     ...(preview.data.length === 0

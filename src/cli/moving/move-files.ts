@@ -52,7 +52,7 @@ export async function createFileMove(from: FilePlace, to: FilePlace, isAgain = f
 
   return {
     async take(kind, { body }) {
-      if (kind === 'store') return movedStore(body, from, to); // A store contains all its files itself.
+      if (kind === 'store') return moveStore(body, from, to); // A store contains all its files itself.
       await copy(artifactsOf(body));
       return body;
     },
@@ -88,7 +88,7 @@ async function writerOf(place: FilePlace): Promise<Put> {
 }
 
 /** Moves a store whose files the service keeps: in a folder of a home, or as artifacts. */
-async function movedStore(body: unknown, from: FilePlace, to: FilePlace): Promise<unknown> {
+async function moveStore(body: unknown, from: FilePlace, to: FilePlace): Promise<unknown> {
   const { data: store } = DatasetDocument.safeParse(body);
   if (store === undefined || !store.managed || store.location === null || from.kind === to.kind) return body;
   if (from.kind === 'home' && to.kind === 'shared') {

@@ -91,11 +91,11 @@ export const pairsOf = (text: string): Readonly<Record<string, string>> =>
       .filter((pair) => pair !== '')
       .map((pair) => {
         const at = pair.indexOf('=');
-        return [pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())];
+        return [pair.slice(0, at).trim(), decode(pair.slice(at + 1).trim())];
       }),
   );
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

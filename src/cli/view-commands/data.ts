@@ -8,7 +8,7 @@ import {
 import type { JobCommand } from '../job-command.js';
 import { standardInput } from '../command-line.js';
 import { failingCodes, members, statusOfFindings } from '../job-commands/fields.js';
-import { shortened } from '../job-commands/import.js';
+import { shortenStore } from '../job-commands/import.js';
 import type { FindingCode } from '#domain/refusals/findings.js';
 import { findingsTable } from '../job-commands/inspect.js';
 import { UsageError } from '../usage-error.js';
@@ -155,7 +155,7 @@ export const activate: JobCommand<Activated> = {
       return { result: { ...(await client.call('getStore', { params: { store_id } })), already_served: true } };
     }
   },
-  lines: (store) => ({ event: '', records: [], rest: shortened(store) }),
+  lines: (store) => ({ event: '', records: [], rest: shortenStore(store) }),
   show: (store) =>
     [
       members(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),
@@ -181,15 +181,15 @@ const isSame = (asked: unknown, body: RefreshBody): boolean => {
 };
 
 /** Finds a running refresh or sync of a store. */
-async function underWay(client: DivisorClient, storeId: string) {
+async function findRunningJob(client: DivisorClient, storeId: string) {
   const asked = ['refresh', 'sync'].map((kind) =>
-    client.call('getJob', { params: { job_id: `${kind}:${storeId}` } }).catch(ifAnswered),
+    client.call('getJob', { params: { job_id: `${kind}:${storeId}` } }).catch(ignoreAbsent),
   );
   return (await Promise.all(asked)).find((job) => job?.status === 'pending' || job?.status === 'running');
 }
 
 /** Ignores a job that is absent or failed: only its end matters here. */
-const ifAnswered = (failure: unknown): undefined => {
+const ignoreAbsent = (failure: unknown): undefined => {
   if (!(failure instanceof DivisorError)) throw failure;
   return undefined;
 };
@@ -227,20 +227,20 @@ export const refresh: JobCommand<RefreshResult> = {
       dry_run: flags.isSet('dry-run') ?? false,
       fail_on: [...failingCodes(flags)],
     };
-    const begun = async () => ({
+    const startRefresh = async () => ({
       job: await client.call('refreshStore', { params: { store_id }, body, note: flags.text('note') }),
     });
     try {
-      return await begun();
+      return await startRefresh();
     } catch (failure) {
       if (!(failure instanceof DivisorError) || failure.code !== 'STORE_REFRESHING') throw failure;
-      const job = await underWay(client, store_id);
+      const job = await findRunningJob(client, store_id);
       if (job?.kind === 'refresh' && isSame(job.request, body))
         return { job: job as typeof job & { readonly result: RefreshResult | null } }; // the job is of this kind
       // A job that a stopped service left behind runs in the process of this command: an early exit would stop
       // it again.
-      if (job !== undefined) await client.waitForJob(job).catch(ifAnswered);
-      return await begun();
+      if (job !== undefined) await client.waitForJob(job).catch(ignoreAbsent);
+      return await startRefresh();
     }
   },
   notices: ({ findings }) => findings.map(({ code, path, message }) => `${code} ${path}: ${message}`),

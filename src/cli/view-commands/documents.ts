@@ -32,7 +32,7 @@ interface Asked {
 }
 
 /** Calls an operation for the family of a document: the operations differ only in the name of the id. */
-async function asked<A>(
+async function callOperation<A>(
   client: DivisorClient,
   operation: (noun: Noun) => Operation,
   [family = '', id = '']: readonly string[],
@@ -60,7 +60,7 @@ export const versionsOf = viewCommand({
   flags: {},
   examples: ['divisor versions strategy CORE-HEDGED', 'divisor versions store desk'],
   ask: (client, words): Promise<{ readonly versions: readonly DocumentVersion[] }> =>
-    asked(client, (noun) => `list${noun}Versions`, words, { query: ALL }),
+    callOperation(client, (noun) => `list${noun}Versions`, words, { query: ALL }),
   records: (result) => result.versions,
   columns: ['version', 'action', 'at', 'author', 'note'],
 });
@@ -71,7 +71,7 @@ export const documentDifference = viewCommand({
   flags: {},
   examples: ['divisor document diff strategy CORE-HEDGED 1 3'],
   ask: (client, words): Promise<VersionDifference> =>
-    asked(client, (noun) => `diff${noun}Versions`, words, { query: { from: Number(words[2]), to: Number(words[3]) } }),
+    callOperation(client, (noun) => `diff${noun}Versions`, words, { query: { from: Number(words[2]), to: Number(words[3]) } }),
   records: ({ changes }) =>
     changes.map(({ path, op, before, after }) => ({
       path,
@@ -87,28 +87,28 @@ export const documentDifference = viewCommand({
 });
 
 /** Outcome for a document. */
-interface Done {
+interface DocumentOutcome {
   readonly family: string;
   readonly id: string;
   readonly done: string;
 }
 
-const shown = ({ family, id, done }: Done): string => table([[family, id, done]]);
+const formatOutcome = ({ family, id, done }: DocumentOutcome): string => table([[family, id, done]]);
 
-export const restoreDocument: JobCommand<Done> = {
+export const restoreDocument: JobCommand<DocumentOutcome> = {
   summary: 'Restore a version of a document, even after its deletion.',
   words: [...WORDS, { name: 'VERSION', help: 'Number of the version.' }],
   flags: NOTE,
   examples: ['divisor document restore strategy CORE-HEDGED 2 --note "The cap was right"'],
   async submit(client, words, flags) {
     const [family = '', id = '', version = ''] = words;
-    await asked(client, (noun) => `restore${noun}Version`, words, { params: { version }, ...noteOf(flags) });
+    await callOperation(client, (noun) => `restore${noun}Version`, words, { params: { version }, ...noteOf(flags) });
     return { result: { family, id, done: `restored from version ${version}` } };
   },
-  show: shown,
+  show: formatOutcome,
 };
 
-export const deleteDocument: JobCommand<Done> = {
+export const deleteDocument: JobCommand<DocumentOutcome> = {
   summary: 'Delete a document; its versions are kept and can be restored.',
   words: WORDS,
   flags: {
@@ -119,10 +119,10 @@ export const deleteDocument: JobCommand<Done> = {
   async submit(client, words, flags) {
     const [family = '', id = ''] = words;
     const isPurged = flags.isSet('purge') === true;
-    await asked(client, (noun) => `delete${noun}`, words, { query: { purge: isPurged }, ...noteOf(flags) });
+    await callOperation(client, (noun) => `delete${noun}`, words, { query: { purge: isPurged }, ...noteOf(flags) });
     return { result: { family, id, done: isPurged ? 'deleted with its versions' : 'deleted; its versions are kept' } };
   },
-  show: shown,
+  show: formatOutcome,
 };
 
 const noteOf = (flags: FlagValues): Pick<Asked, 'note'> => ({ note: flags.text('note') });

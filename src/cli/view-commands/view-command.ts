@@ -33,7 +33,7 @@ export function viewCommand<R>({ ask, records, columns, ...grammar }: View<R>): 
     show: (result) => {
       const { header, rows } = rowsOf(result);
       const notices = (grammar.notices?.(result) ?? []).map((notice) => `${notice}\n`).join('');
-      return `${rows.length === 0 ? '  none\n' : table([header, ...rows.map((row) => row.map(shown))])}${notices}`;
+      return `${rows.length === 0 ? '  none\n' : table([header, ...rows.map((row) => row.map(formatCell))])}${notices}`;
     },
     lines: (result) => ({ event: 'row', records: records(result), rest: { rows: records(result).length } }),
     csv: rowsOf,
@@ -56,7 +56,7 @@ function tableOf(
 /** Maximum number of digits for a person. */
 const DIGITS = 6;
 
-function shown(value: Scalar) {
+function formatCell(value: Scalar) {
   if (typeof value === 'number')
     return right(Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(DIGITS))));
   return value === null || value === undefined ? '-' : String(value).replaceAll(/\s+/g, ' ');

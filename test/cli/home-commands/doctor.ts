@@ -14,7 +14,7 @@ export function describeDoctor(): void {
       expect(status).toBe(0);
       expect(found['lock']).toEqual(['ok', `Process ${service.child.pid} serves the home.`]);
       expect(found['address']).toEqual(['ok', expect.stringMatching(/^Divisor \d.* listens/)]);
-      expect(found['documents']).toEqual(['ok', expect.stringContaining('every checksum holds')]);
+      expect(found['documents']).toEqual(['ok', expect.stringContaining('every checksum is correct')]);
     });
 
     test.each([

@@ -5,7 +5,7 @@ import { createLog } from './log.js';
 import { start, stop } from './serve.js';
 import { readSettings } from './settings.js';
 
-export interface ThrowAwayHome {
+export interface TemporaryHome {
   /** Part of the name of its folder. */
   readonly name: string;
   readonly port: string;
@@ -13,8 +13,8 @@ export interface ThrowAwayHome {
 }
 
 /** Serves an empty home on loopback while `use` works with it, then removes the home. */
-export async function onThrowAwayHome<T>(
-  { name, port, environment }: ThrowAwayHome,
+export async function withTemporaryHome<T>(
+  { name, port, environment }: TemporaryHome,
   use: (url: string) => Promise<T>,
 ): Promise<T> {
   const home = await mkdtemp(join(tmpdir(), `divisor-${name}-`));

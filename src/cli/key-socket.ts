@@ -32,7 +32,7 @@ const pathIn = (home: string) => join(home, 'keys.sock');
  * service may write there: a Unix socket in the home's folder, which only the service's user can enter. One JSON
  * line in, one out.
  */
-export async function openKeyDoor(home: string, keys: Keys): Promise<{ close(): Promise<void> }> {
+export async function openKeySocket(home: string, keys: Keys): Promise<{ close(): Promise<void> }> {
   const path = pathIn(home);
   if (path.length > PATH_MAX || process.platform === 'win32') return { async close() {} };
   // This process holds the lock of the home, so an existing socket was left by a process that ended.
@@ -40,7 +40,7 @@ export async function openKeyDoor(home: string, keys: Keys): Promise<{ close(): 
   const server = createServer((socket) => {
     socket.setTimeout(PATIENCE_MS, () => socket.destroy());
     readLine(socket)
-      .then(async (line) => socket.end(`${JSON.stringify(await obey(keys, JSON.parse(line) as KeyCommand))}\n`))
+      .then(async (line) => socket.end(`${JSON.stringify(await executeKeyCommand(keys, JSON.parse(line) as KeyCommand))}\n`))
       .catch(() => socket.destroy());
   });
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve));
@@ -49,7 +49,7 @@ export async function openKeyDoor(home: string, keys: Keys): Promise<{ close(): 
 }
 
 /** Sends a command to the service that runs on a home. @returns undefined if none answers there */
-export async function askKeyDoor(home: string, command: KeyCommand): Promise<KeyAnswer | undefined> {
+export async function requestFromService(home: string, command: KeyCommand): Promise<KeyAnswer | undefined> {
   const path = pathIn(home);
   if (path.length > PATH_MAX) return undefined;
   const socket = await new Promise<Socket | undefined>((resolve) => {
@@ -62,7 +62,7 @@ export async function askKeyDoor(home: string, command: KeyCommand): Promise<Key
 }
 
 /** Executes a command. */
-export async function obey(keys: Keys, command: KeyCommand): Promise<KeyAnswer> {
+export async function executeKeyCommand(keys: Keys, command: KeyCommand): Promise<KeyAnswer> {
   try {
     switch (command.verb) {
       case 'create':

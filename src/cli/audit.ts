@@ -61,7 +61,10 @@ export async function audit(argv: readonly string[], environment: NodeJS.Process
   const file = flags.text('check');
   const keys = flags.text('key');
   if (file !== undefined)
-    return verifyLog(file, { head: flags.text('head') ?? null, keys: keys === undefined ? null : await readKeys(keys) });
+    return verifyLog(file, {
+      head: flags.text('head') ?? null,
+      keys: keys === undefined ? null : await readKeys(keys),
+    });
   return withService(common, environment, async (client) => {
     const { bytes } = await client.stream('getAudit', LINES, { query: queryOf(flags) });
     if (common.out === undefined) await pipeline(Readable.from(bytes), process.stdout, { end: false });

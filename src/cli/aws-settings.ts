@@ -12,7 +12,9 @@ export const AWS_SETTINGS = {
   awsRegion: awsSetting('AWS_REGION', 'Region of the bucket. Default: that of the profile, or us-east-1.', {
     elsewhere: 'AWS_DEFAULT_REGION',
   }),
-  awsEndpoint: awsSetting('AWS_ENDPOINT_URL_S3', 'Endpoint of an S3-compatible store outside AWS.', { elsewhere: 'AWS_ENDPOINT_URL' }),
+  awsEndpoint: awsSetting('AWS_ENDPOINT_URL_S3', 'Endpoint of an S3-compatible store outside AWS.', {
+    elsewhere: 'AWS_ENDPOINT_URL',
+  }),
   awsTokenFile: awsSetting('AWS_WEB_IDENTITY_TOKEN_FILE', 'File with the web identity token for AWS_ROLE_ARN.'),
   awsRole: awsSetting('AWS_ROLE_ARN', 'Role to assume with that token.'),
   awsSessionName: awsSetting('AWS_ROLE_SESSION_NAME', 'Session name for that role. Default: divisor.'),
@@ -22,15 +24,25 @@ export const AWS_SETTINGS = {
   awsProfile: awsSetting('AWS_PROFILE', 'Profile with the keys and region. Default: default.'),
   awsCredentialsFile: awsSetting('AWS_SHARED_CREDENTIALS_FILE', 'File of credentials. Default: ~/.aws/credentials.'),
   awsConfigFile: awsSetting('AWS_CONFIG_FILE', 'File of profiles. Default: ~/.aws/config.'),
-  awsContainerPath: awsSetting('AWS_CONTAINER_CREDENTIALS_RELATIVE_URI', 'Path of the credentials of an ECS container.', {
-    isSecret: true,
-  }),
+  awsContainerPath: awsSetting(
+    'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI',
+    'Path of the credentials of an ECS container.',
+    {
+      isSecret: true,
+    },
+  ),
   awsContainerUrl: awsSetting('AWS_CONTAINER_CREDENTIALS_FULL_URI', 'URL of the credentials of a pod or container.'),
   awsContainerToken: awsSetting('AWS_CONTAINER_AUTHORIZATION_TOKEN', 'Authorisation token for that URL.', {
     isSecret: true,
   }),
-  awsContainerTokenFile: awsSetting('AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE', 'File with that token, read before each request.'),
-  awsMachineOff: awsSetting('AWS_EC2_METADATA_DISABLED', 'true: do not request credentials from the instance metadata service.'),
+  awsContainerTokenFile: awsSetting(
+    'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE',
+    'File with that token, read before each request.',
+  ),
+  awsMachineOff: awsSetting(
+    'AWS_EC2_METADATA_DISABLED',
+    'true: do not request credentials from the instance metadata service.',
+  ),
   awsMachine: awsSetting('AWS_EC2_METADATA_SERVICE_ENDPOINT', 'Endpoint of the instance metadata service.'),
 };
 

@@ -129,7 +129,8 @@ async function indexTour(client: DivisorClient, { job, said }: Narration) {
   await said(
     'Preview it',
     () => client.call('previewIndex', { params: index, body: { as_of: '2020-03-20' } }),
-    (preview) => `${(preview.steps ?? []).map((rung) => rung.remaining).join(' > ')} securities on ${preview.resolved_date}`,
+    (preview) =>
+      `${(preview.steps ?? []).map((rung) => rung.remaining).join(' > ')} securities on ${preview.resolved_date}`,
   );
   await job(
     'Backtest it with costs',

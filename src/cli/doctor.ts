@@ -116,9 +116,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
     if (format > HOME_FORMAT)
       return fault(`${home.path} has format ${format}; this engine reads formats up to ${HOME_FORMAT}.`);
     const says = `${home.path} has format ${format}${format < HOME_FORMAT ? `and will be migrated to ${HOME_FORMAT} at the next start` : ''}.`;
-    return (found.mode & 0o077) === 0
-      ? ok(says)
-      : warning(`${says} Other users may read it; run chmod 700.`);
+    return (found.mode & 0o077) === 0 ? ok(says) : warning(`${says} Other users may read it; run chmod 700.`);
   },
   lock: async (_settings, home) => {
     const holder = await holderOf(home.path);
@@ -165,7 +163,9 @@ const LOOKS: Readonly<Record<string, Look>> = {
     const sizes = settings.database === undefined ? undefined : await sizesOf(settings.database);
     if (sizes === undefined) return ok(says);
     const { results, resultBytes } = sizes;
-    return ok(`${says} Documents refer to ${formatCount(results, 'result', 'results')} of ${mebibytes(resultBytes)} MiB.`);
+    return ok(
+      `${says} Documents refer to ${formatCount(results, 'result', 'results')} of ${mebibytes(resultBytes)} MiB.`,
+    );
   },
   backups: async ({ database, artifacts }, home) => {
     if (artifacts !== undefined)
@@ -199,9 +199,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
     const free = found.bavail * found.bsize;
     const says = `${mebibytes(free)} MiB are free in /dev/shm, where markets are shared with threads.`;
     return free < SHARED_BYTES_WISHED
-      ? warning(
-          `${says} Larger ones use slower temporary files; run the container with --shm-size=1g.`,
-        )
+      ? warning(`${says} Larger ones use slower temporary files; run the container with --shm-size=1g.`)
       : ok(says);
   },
   processors: async ({ workers }) => {

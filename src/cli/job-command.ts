@@ -57,11 +57,12 @@ export async function runJobCommand<R>(
   environment: NodeJS.ProcessEnv,
 ): Promise<number> {
   const { words, flags, common } = readCommandLine(name, command, argv);
-  if (common.csv && command.csv === undefined)
-    throw new UsageError(`divisor ${name} has no table for CSV`);
+  if (common.csv && command.csv === undefined) throw new UsageError(`divisor ${name} has no table for CSV`);
   const ending = extname(common.out ?? '').toLowerCase();
   if (command.ending !== undefined && ending !== '' && ending !== command.ending)
-    throw new UsageError(`the extension of ${common.out} must be ${command.ending}, the format that divisor ${name} writes`);
+    throw new UsageError(
+      `the extension of ${common.out} must be ${command.ending}, the format that divisor ${name} writes`,
+    );
   const run = async (client: DivisorClient) => {
     const screen = jobScreen(name, common.json || common.csv);
     const result = await resultOf(client, command.submit(client, words, flags), screen);

@@ -40,7 +40,9 @@ export async function openKeySocket(home: string, keys: Keys): Promise<{ close()
   const server = createServer((socket) => {
     socket.setTimeout(PATIENCE_MS, () => socket.destroy());
     readLine(socket)
-      .then(async (line) => socket.end(`${JSON.stringify(await executeKeyCommand(keys, JSON.parse(line) as KeyCommand))}\n`))
+      .then(async (line) =>
+        socket.end(`${JSON.stringify(await executeKeyCommand(keys, JSON.parse(line) as KeyCommand))}\n`),
+      )
       .catch(() => socket.destroy());
   });
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve));

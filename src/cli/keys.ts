@@ -122,9 +122,7 @@ function prefixesIn(text: string): string[] {
   const prefixes = wordsIn(text);
   if (prefixes.length > 0 && prefixes.length <= PREFIXES_MAX && prefixes.every((word) => PREFIX_PATTERN.test(word)))
     return prefixes;
-  throw new UsageError(
-    `--prefixes takes 1 to ${PREFIXES_MAX} prefixes of ids: letters, digits, dashes, underscores.`,
-  );
+  throw new UsageError(`--prefixes takes 1 to ${PREFIXES_MAX} prefixes of ids: letters, digits, dashes, underscores.`);
 }
 
 function sourcesIn(text: string): string[] {
@@ -137,7 +135,8 @@ const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d:
 
 function durationMs(text: string): number {
   const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
-  if (count === undefined) throw new UsageError(`--overlap must be a number and m, h or d, for example 24h, not ${text}.`);
+  if (count === undefined)
+    throw new UsageError(`--overlap must be a number and m, h or d, for example 24h, not ${text}.`);
   return Number(count) * UNITS_MS[unit]!;
 }
 

@@ -44,13 +44,18 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
     return EXIT_DAMAGED;
   }
   const extent =
-    keys === null ? 'The hash chain is intact; signatures not verified' : 'The hash chain and the signatures are intact';
+    keys === null
+      ? 'The hash chain is intact; signatures not verified'
+      : 'The hash chain and the signatures are intact';
   process.stdout.write(`${extent}: ${verdict.entries} entries, last hash ${verdict.head}.\n`);
   return 0;
 }
 
 /** Verifies the entries of a file; a file without entries fails, because it proves nothing. */
-export function verifyEntries<V>(entries: readonly unknown[], verify: (entries: readonly unknown[]) => V): V | LogFault {
+export function verifyEntries<V>(
+  entries: readonly unknown[],
+  verify: (entries: readonly unknown[]) => V,
+): V | LogFault {
   return entries.length === 0 ? { seq: 1, reason: 'it is missing: the file has no entries' } : verify(entries);
 }
 

@@ -101,10 +101,7 @@ function limitPanels({ panelMegabytes }: Settings, { scratch }: Home): Closable 
 /** Limits the memory of reading processes by the operating system. */
 function limitReading({ readerMegabytes, readerCgroup }: Settings, log: Logger): Closable {
   const onUnlimited = (limit: ReaderLimit, reason: string) =>
-    log.warn(
-      { limit, reason, megabytes: readerMegabytes },
-      'the memory limit of reading processes is not enforced',
-    );
+    log.warn({ limit, reason, megabytes: readerMegabytes }, 'the memory limit of reading processes is not enforced');
   const takeBack = limitReaders({ bytes: readerMegabytes * 2 ** 20, group: readerCgroup, onUnlimited });
   return { close: async () => takeBack() };
 }
@@ -306,7 +303,10 @@ async function nodeName(
   const name = `${hostname()}:${settings.home}`;
   const node = await claimNode({ ...shared, name, role, version: buildVersion(), process: ownIdentity() });
   if (node !== name)
-    log.warn({ name, node }, 'another process with the same host name and home is running: this process uses a separate name');
+    log.warn(
+      { name, node },
+      'another process with the same host name and home is running: this process uses a separate name',
+    );
   return node;
 }
 

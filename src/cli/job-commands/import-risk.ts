@@ -71,7 +71,8 @@ async function sendModel(
   };
   const date = flags.text('date');
   if (ending === '.json') {
-    if (date !== undefined) throw new UsageError('--date applies to a .csv or .arrow file; JSON contains the date of each model');
+    if (date !== undefined)
+      throw new UsageError('--date applies to a .csv or .arrow file; JSON contains the date of each model');
     const body = { ...(await jsonFile<RiskModelImportInput>(path)), ...withoutAbsent(terms) } as RiskModelImportInput; // The service validates it.
     return client.call('importRiskModel', { params, body });
   }

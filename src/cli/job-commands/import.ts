@@ -14,7 +14,15 @@ import { UsageError } from '../usage-error.js';
 import { NOTE } from '../view-commands/documents.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { members } from './fields.js';
-import { choices, assumptions, findingsTable, findingText, requestInspection, withoutDamaged, type Reading } from './inspect.js';
+import {
+  choices,
+  assumptions,
+  findingsTable,
+  findingText,
+  requestInspection,
+  withoutDamaged,
+  type Reading,
+} from './inspect.js';
 import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
 
 type Adjustment = DataStore['adjustment'];

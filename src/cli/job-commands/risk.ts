@@ -69,7 +69,12 @@ export const risk: JobCommand<RiskModel> = {
         { ...valuesOf(setting), help: settingHelp(name) },
       ]),
     ),
-    returns: { type: 'string', value: RETURNS.join('|'), help: 'Total returns include dividends; price returns do not.', choices: RETURNS },
+    returns: {
+      type: 'string',
+      value: RETURNS.join('|'),
+      help: 'Total returns include dividends; price returns do not.',
+      choices: RETURNS,
+    },
     repair: { type: 'boolean', help: 'Clip negative eigenvalues.' },
   },
   examples: [

@@ -28,7 +28,11 @@ export const sweep: JobCommand<SweepView> = {
       value: 'METRIC',
       help: 'sharpe_ratio, total_return, annualised_return, max_drawdown, volatility, tracking_error or tracking_difference. Default: sharpe_ratio.',
     },
-    partitions: { type: 'number', value: 'N', help: 'Number of time blocks for the overfitting estimate, even, 2 to 16.' },
+    partitions: {
+      type: 'number',
+      value: 'N',
+      help: 'Number of time blocks for the overfitting estimate, even, 2 to 16.',
+    },
     folds: {
       type: 'string',
       value: 'METHOD',

@@ -115,7 +115,11 @@ export const attribution = viewCommand({
   flags: {
     ...RUN,
     ...RANGE,
-    by: { type: 'string', value: 'COLUMN', help: 'Group securities by a column of the reference data, for example SECTOR.' },
+    by: {
+      type: 'string',
+      value: 'COLUMN',
+      help: 'Group securities by a column of the reference data, for example SECTOR.',
+    },
     benchmark: {
       ...BENCHMARK.benchmark,
       help: `With --by, for allocation, selection and interaction: ${BENCHMARK.benchmark.help}`,

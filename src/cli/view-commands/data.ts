@@ -29,8 +29,7 @@ export const stores = viewCommand({
 
 /** Runs `divisor audit STORE`; without STORE the command is the audit log. */
 export const auditStore = viewCommand({
-  summary:
-    'List the data warnings of a data store: first dates with bars of only some securities, then by confidence.',
+  summary: 'List the data warnings of a data store: first dates with bars of only some securities, then by confidence.',
   words: [STORE],
   flags: {},
   examples: ['divisor audit desk'],
@@ -91,7 +90,9 @@ export const putWatchlist = viewCommand({
   async ask(client, [watchlist_id = '', names = ''], flags) {
     const identifiers = namesIn(names === '-' ? await standardInput() : names);
     if (identifiers.length === 0)
-      throw new UsageError(`${names === '-' ? 'Standard input' : 'NAMES'} contains no identifier; a watchlist needs at least one`);
+      throw new UsageError(
+        `${names === '-' ? 'Standard input' : 'NAMES'} contains no identifier; a watchlist needs at least one`,
+      );
     const body = { name: flags.text('name') ?? watchlist_id, identifiers };
     const list = await client.call('putWatchlist', { params: { watchlist_id }, body, note: flags.text('note') });
     const unknown = list.unknown ?? [];
@@ -143,7 +144,8 @@ export const renders = viewCommand({
 type Activated = DataStore & { readonly already_served?: true };
 
 export const activate: JobCommand<Activated> = {
-  summary: 'Serve a data store. The previous one is served until the new one is loaded. No effect if the store is already served.',
+  summary:
+    'Serve a data store. The previous one is served until the new one is loaded. No effect if the store is already served.',
   words: [STORE],
   flags: NOTE,
   examples: ['divisor activate desk', 'divisor activate desk --note "The corrected history"'],

@@ -71,7 +71,9 @@ export const documentDifference = viewCommand({
   flags: {},
   examples: ['divisor document diff strategy CORE-HEDGED 1 3'],
   ask: (client, words): Promise<VersionDifference> =>
-    callOperation(client, (noun) => `diff${noun}Versions`, words, { query: { from: Number(words[2]), to: Number(words[3]) } }),
+    callOperation(client, (noun) => `diff${noun}Versions`, words, {
+      query: { from: Number(words[2]), to: Number(words[3]) },
+    }),
   records: ({ changes }) =>
     changes.map(({ path, op, before, after }) => ({
       path,

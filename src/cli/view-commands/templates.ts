@@ -33,7 +33,11 @@ export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
       value: 'ID',
       help: 'Id of the index, and prefix of the ids of its further documents. Default: the ids of the template.',
     },
-    'base-date': { type: 'string', value: 'DATE', help: 'Base date. Default: one year after the start of the served store.' },
+    'base-date': {
+      type: 'string',
+      value: 'DATE',
+      help: 'Base date. Default: one year after the start of the served store.',
+    },
     ...NOTE,
   },
   examples: ['divisor index new --from low-volatility', 'divisor index new --from low-volatility --id CALM-100'],
@@ -46,8 +50,7 @@ export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
     });
     const taken = new Set((await client.call('listIndices', {})).indices.map(({ id }) => id));
     const clash = documents.map(({ id }) => String(id)).filter((id) => taken.has(id));
-    if (clash.length > 0)
-      throw new UsageError(`already stored: ${clash.join(', ')}; choose another id with --id`);
+    if (clash.length > 0) throw new UsageError(`already stored: ${clash.join(', ')}; choose another id with --id`);
     const saved: SavedIndex[] = [];
     for (const body of documents)
       saved.push(await client.call('createIndex', { body: body as never, note: flags.text('note') })); // The service wrote the document.

@@ -43,7 +43,11 @@ export const factorRisk = viewCommand({
     benchmark: { ...BENCHMARK.benchmark, help: `Required: ${BENCHMARK.benchmark.help}` },
     model: { type: 'string', value: MODELS.join('|'), choices: MODELS, help: 'Factors. Default: market_sector.' },
     'risk-model': { type: 'string', value: 'ID', help: 'Stored risk model whose factors replace --model.' },
-    factors: { type: 'number', value: 'N', help: 'Number of principal components for the model statistical. Default: 5.' },
+    factors: {
+      type: 'number',
+      value: 'N',
+      help: 'Number of principal components for the model statistical. Default: 5.',
+    },
     'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last of the run.' },
   },
   examples: ['divisor factor-risk CORE-100 --benchmark EVEN-100 --model styles'],

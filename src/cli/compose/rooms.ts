@@ -292,10 +292,7 @@ async function fileOf(artifacts: ArtifactStore, { artifact, beside = [] }: Artif
   return path!; // At least one file, so at least one path.
 }
 
-/**
- * Returns the name that identifies this machine's home, and its attempts, after a restart; another name if a
- * running copy of the home already uses it.
- */
+/** Name that identifies this machine's home after a restart; another one if a running copy of the home uses it. */
 async function nodeName(
   shared: NonNullable<Store['shared']>,
   { role, settings, log }: Pick<WorkInput, 'role' | 'settings' | 'log'>,

@@ -104,7 +104,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(stderr).toContain('the served store has no NOBODY:');
     expect(piped(['watchlist', 'put', 'mine', '-'], '')).toMatchObject({
       status: 64,
-      stderr: expect.stringContaining('Standard input holds no') as string,
+      stderr: expect.stringContaining('Standard input contains no') as string,
     });
     expect(await asked(['watchlist', 'put', 'mine', ','])).toMatchObject({
       status: 64,

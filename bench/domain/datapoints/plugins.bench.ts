@@ -16,7 +16,7 @@ import { seededMarket } from '../seeded-market.js';
 /**
  * Plug-ins compared with built-in datapoints of the same values: 500 securities on each of 5,000 sessions, processor time of the
  * fastest of three rounds in turns. The values must agree. Limit: 20 times. The last case reads 252 values of each security in a
- * loop of its own, which an input can compute; it has no limit.
+ * loop in JavaScript, which an input can compute; it has no limit.
  */
 const NAMES = 500;
 const SESSIONS = 5000;

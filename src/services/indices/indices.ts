@@ -191,7 +191,7 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
   };
 }
 
-/** What the served market lacks for the inputs of plug-ins, which a definition has once their code is filled in. */
+/** Warnings about columns that inputs of plug-ins read: a definition has these inputs once the code is filled in. */
 async function lackingInputs(
   filled: IndexDocument | undefined,
   reader: Pick<DocumentStore | DocumentTransaction, 'get'>,

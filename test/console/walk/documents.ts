@@ -108,7 +108,7 @@ export function describeDocuments(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a plug-in is written in its form, and what is wrong with it stands at its field', async () => {
+  test('a plug-in is written in its form, and its findings appear at their fields', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/');
     await page.getByRole('link', { name: 'Plug-ins' }).click();

@@ -93,7 +93,8 @@ function assertOwnClient(method: string, headers: Headers): void {
   const site = headers.get('sec-fetch-site');
   if (site === 'cross-site') throw foreign('does not answer requests from another web site');
   const origin = headers.get('origin');
-  if (origin !== null && !isLoopbackOrigin(origin)) throw foreign(`does not answer the web origin ${quoteShort(origin)}`);
+  if (origin !== null && !isLoopbackOrigin(origin))
+    throw foreign(`does not answer the web origin ${quoteShort(origin)}`);
   if (method === 'GET' || method === 'HEAD') return;
   if (origin === null && site !== null) throw foreign('accepts writes of browsers only with an Origin header');
   if (origin !== null && hostOf(origin) !== host?.toLowerCase())

@@ -96,7 +96,9 @@ async function withinTime<T>(read: Promise<T>, arrivalMs: number): Promise<T> {
     return await Promise.race([read, late]);
   } catch (failure) {
     if (failure instanceof Refusal) throw failure;
-    throw new Refusal('MALFORMED_REQUEST', 'The connection ended before the end of the body.', null, { cause: failure });
+    throw new Refusal('MALFORMED_REQUEST', 'The connection ended before the end of the body.', null, {
+      cause: failure,
+    });
   } finally {
     clearTimeout(timer);
   }

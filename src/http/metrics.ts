@@ -83,12 +83,9 @@ export function createMetrics(sources: MetricsSources): Metrics {
     registers,
   });
   for (const cause of ['cancelled', 'crashed', 'out_of_memory'] satisfies ThreadLoss[]) lost.inc({ cause }, 0);
-  gauge(
-    'divisor_jobs',
-    'Unfinished jobs by state; pending jobs are the depth of the queue.',
-    'state',
-    async () => ({ ...(await jobs()) }),
-  );
+  gauge('divisor_jobs', 'Unfinished jobs by state; pending jobs are the depth of the queue.', 'state', async () => ({
+    ...(await jobs()),
+  }));
   const { stale, taken } = attemptCounters(registers);
   addLaneGauges(gauge, lanes);
   gauge('divisor_pool_tasks', 'Computations that wait for a thread or run on one, by lane.', 'lane', () =>
@@ -171,12 +168,7 @@ function addDatabaseMetrics(
     'clock',
     () => ({ system: clockOffset() }),
   );
-  gauge(
-    'divisor_nodes',
-    'Processes that use the database, and those lost within a day.',
-    'state',
-    nodes,
-  );
+  gauge('divisor_nodes', 'Processes that use the database, and those lost within a day.', 'state', nodes);
 }
 
 /** Calls for each request to an object store. */

@@ -16,9 +16,13 @@ export function negotiate<T extends string>(accept: string | undefined, offered:
   const rated = offered.map((type) => ({ type, quality: qualityOf(type, ranges) }));
   const best = rated.reduce((found, candidate) => (candidate.quality > found.quality ? candidate : found));
   if (best.quality > 0) return best.type;
-  throw new Refusal('NOT_ACCEPTABLE', `Accept ${accept.slice(0, 200)} does not match the available types: ${offered.join(', ')}.`, {
-    accepted: [...offered],
-  });
+  throw new Refusal(
+    'NOT_ACCEPTABLE',
+    `Accept ${accept.slice(0, 200)} does not match the available types: ${offered.join(', ')}.`,
+    {
+      accepted: [...offered],
+    },
+  );
 }
 
 function readRange(text: string): Range {

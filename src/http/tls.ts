@@ -51,7 +51,8 @@ function assertCertificates(pem: Buffer, path: string): void {
   const text = pem.toString('latin1');
   const blocks = text.match(/-----BEGIN [A-Z ]+-----[^-]*-----END [A-Z ]+-----/g) ?? [];
   const begins = text.split('-----BEGIN ').length - 1;
-  if (blocks.length === 0 || blocks.length !== begins) throw new Error(`${path} does not contain complete PEM certificates`);
+  if (blocks.length === 0 || blocks.length !== begins)
+    throw new Error(`${path} does not contain complete PEM certificates`);
   for (const block of blocks) createSecureContext({ ca: new X509Certificate(block).toString() });
 }
 

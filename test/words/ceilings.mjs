@@ -16,7 +16,7 @@ export const CEILINGS = {
   'src/console': 3,
   'src/contract': 1,
   'src/domain': 1526,
-  'src/http': 100,
+  'src/http': 2,
   'src/jobs': 203,
   'src/market': 2,
   'src/services': 326,

@@ -59,7 +59,10 @@ export function consoleHandlers(files: ConsoleFiles): Handlers<typeof consoleRou
   /** Serves the page to browsers, which accept HTML by name; other clients get ROUTE_NOT_FOUND. */
   function pageReply(request: PageRequest): Reply {
     if (!/(^|,)\s*text\/html\s*(;|,|$)/i.test(request.header('accept') ?? ''))
-      throw new Refusal('ROUTE_NOT_FOUND', 'This address serves the console to browsers; GET /openapi.json lists the routes.');
+      throw new Refusal(
+        'ROUTE_NOT_FOUND',
+        'This address serves the console to browsers; GET /openapi.json lists the routes.',
+      );
     const file = files.page();
     if (file === undefined)
       throw new Refusal('ROUTE_NOT_FOUND', 'The console has not been built; run `npm run build`.');
@@ -76,8 +79,7 @@ export function consoleHandlers(files: ConsoleFiles): Handlers<typeof consoleRou
     getConsolePage: pageReply,
     getConsoleAsset(request) {
       const file = files.asset(request.params.asset);
-      if (file === undefined)
-        throw new Refusal('ROUTE_NOT_FOUND', 'The console has no such file; reload the page.');
+      if (file === undefined) throw new Refusal('ROUTE_NOT_FOUND', 'The console has no such file; reload the page.');
       const { etag: _, ...reply } = codedReply(file, request);
       return { ...reply, headers: { ...reply.headers, 'Cache-Control': 'public, max-age=31536000, immutable' } };
     },

@@ -100,7 +100,10 @@ async function answerMessage(
     });
     // A client that cancels a request expects no response to it.
     const cancelled = aborted(call.signal);
-    const response = await Promise.race([transport.handleRequest(transportRequest, { parsedBody: message }), cancelled]);
+    const response = await Promise.race([
+      transport.handleRequest(transportRequest, { parsedBody: message }),
+      cancelled,
+    ]);
     if (response === undefined) {
       end();
       return { status: 202 };

@@ -31,7 +31,9 @@ function viewHandler({ view, success }: ViewRoute, views: RunViews): Handler<Vie
     const question = { terms: view, name: askedRun(runParameters), query, format, body };
     const { bytes, etag } = await views.show(question, signal);
     if (format === 'json') return { bytes, etag };
-    const name = [runParameters.params.index_id, view.name, ...(query.table === undefined ? [] : [query.table])].join('-');
+    const name = [runParameters.params.index_id, view.name, ...(query.table === undefined ? [] : [query.table])].join(
+      '-',
+    );
     const headers = { 'Content-Disposition': `attachment; filename="${name}.${EXPORT_FORMATS[format].extension}"` };
     return { bytes, etag, type: contentTypeOf(format), headers };
   };

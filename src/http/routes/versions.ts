@@ -91,7 +91,10 @@ type Restore = (
   by: Authorship,
 ) => Promise<Reply>;
 
-const savedReply = ({ saved: json, etag }: { readonly saved: unknown; readonly etag: string }): Reply => ({ json, etag });
+const savedReply = ({ saved: json, etag }: { readonly saved: unknown; readonly etag: string }): Reply => ({
+  json,
+  etag,
+});
 
 interface OfDocument<N extends string> {
   readonly params: { readonly [K in N]: string };

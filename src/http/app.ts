@@ -124,8 +124,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   let common = always;
   const headersFor = (requestId: string): AnswerHeaders => new AnswerHeaders(requestId, common);
 
-  // The fields of this log are not in `redact`, so path redaction is off; keys and passwords in values are still
-  // removed.
+  // Its fields are not in `redact`; keys and passwords in their values are still removed.
   const requestLog = log.child({}, { redact: [] });
   const isLogged = loggedLevels(log);
   const failedKeys = createFailedKeys(() => performance.now());

@@ -17,7 +17,7 @@ export const CEILINGS = {
   'src/contract': 1,
   'src/domain': 1526,
   'src/http': 2,
-  'src/jobs': 203,
+  'src/jobs': 16,
   'src/market': 2,
   'src/services': 326,
   'src/store': 308,

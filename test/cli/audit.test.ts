@@ -77,7 +77,7 @@ test('a log as it was written holds, and says up to where it is signed', async (
 test('each edited, removed, repeated or moved entry is named, and is still found once all is hashed again', async () => {
   for (const at of [0, 2, 4]) {
     const edited = entries.map((entry, i) => (i === at ? { ...entry, author: 'mallory' } : entry));
-    expect(await checked({ log: edited })).toBe(`1 Entry ${at + 1}: its hash is not that of its content.`);
+    expect(await checked({ log: edited })).toBe(`1 Entry ${at + 1}: its hash does not match its content.`);
     const signed = at < 3 ? 3 : 5;
     expect(await checked({ log: hashedAgain(edited) })).toBe(`1 Entry ${signed}: it is not the entry that was signed.`);
     const removed = entries.toSpliced(at, 1);
@@ -93,7 +93,7 @@ test('each edited, removed, repeated or moved entry is named, and is still found
 });
 
 test('another key, an edited signature and one that was taken away are found', async () => {
-  expect(await checked({ key: OTHER })).toBe(`1 Entry 3: of its seal, its key ${KEY.key_id} is not known.`);
+  expect(await checked({ key: OTHER })).toBe(`1 Entry 3: in its seal, its key ${KEY.key_id} is unknown.`);
   const disguised = { ...OTHER, key_id: KEY.key_id };
   expect(await checked({ key: disguised })).toMatch(/^1 Entry 3: of its seal, its signature is not one of the key/);
   const forged = seals.map((seal, i) => (i === 1 ? { ...seal, signature: seals[0]!.signature } : seal));

@@ -109,7 +109,7 @@ test.each([
   ['postgres://app:12#hidden@h/db', ADDRESS_FORM],
   ['postgres://app:12/hidden@h/db', ADDRESS_FORM],
   ['postgres://app:12?hidden@h/db', ADDRESS_FORM],
-  ['postgres://app@h/db?password=hidden', 'has the password behind ?: write user:password@host, or set PGPASSWORD'],
+  ['postgres://app@h/db?password=hidden', 'has the password after ?: write user:password@host, or set PGPASSWORD'],
   [
     'postgres://app:hidden@h/db?sslmod=verify-full',
     'has an unknown parameter, perhaps sslmode is meant; the parameters are sslmode, sslrootcert, sslcert, sslkey, host, port, user, application_name',

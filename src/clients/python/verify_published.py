@@ -105,17 +105,17 @@ def fault(entry, seq, previous, index_id, keys):
     stated = {name: value for name, value in entry.items() if name not in ("hash", "signature")}
     key = None if keys is None else keys.get(entry["key_id"])
     if seq == 1 and entry["seq"] > 1:
-        return f"it is missing: this is not the whole log, it begins with entry {entry['seq']}"
+        return f"it is missing: the log is incomplete and begins with entry {entry['seq']}"
     if entry["seq"] != seq or entry["index_id"] != index_id:
         return "its number or its index is another"
     if entry["previous"] != previous:
-        return "its previous hash is not that of the entry before"
+        return "its previous hash does not match the entry before it"
     if hashlib.sha256(canonical(stated)).hexdigest() != entry["hash"]:
-        return "its hash is not that of its content"
+        return "its hash does not match its content"
     if keys is None:
         return None
     if key is None:
-        return "its key is not known"
+        return "its key is unknown"
     raw = base64.b64decode(key["public_key"])
     if hashlib.sha256(raw).hexdigest()[:16] != key["key_id"] or not is_signed(raw, bytes.fromhex(entry["hash"]), signature):
         return "its signature is not one of its key"
@@ -166,7 +166,7 @@ def main(log, keys=None, head=None):
             index_id = entry["index_id"] if index_id is None else index_id
             reason = fault(entry, seq, previous, index_id, known)
         except (ValueError, KeyError, TypeError, AttributeError) as cause:
-            reason = f"it is no entry of a log ({cause})"
+            reason = f"it is not an entry of a log ({cause})"
         if reason is not None:
             print(f"Entry {seq}: {reason}.")
             return 1

@@ -1,16 +1,16 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Keeps texts so that they are read with a key alone. */
+/** Encrypts texts with a key. */
 export interface SecretBox {
-  /** Whether there is a key: without one texts are kept as they are. */
+  /** False without a key, when texts are stored unencrypted. */
   readonly hasKey: boolean;
-  /** A text as it is stored; the same text is the same every time, so that it can be compared. */
+  /** Encrypts a text; equal texts have equal results, so that they can be compared. */
   seal(text: string): string;
-  /** A text as it was. @throws Refusal DOCUMENT_UNREADABLE where it was sealed with another key, or there is none */
+  /** Decrypts a text. @throws Refusal DOCUMENT_UNREADABLE if it was encrypted with another key, or there is none */
   open(stored: string): string;
   isSealed(stored: string): boolean;
-  /** A key for another purpose; undefined without a key. */
+  /** Derives a key for another purpose; undefined without a key. */
   derive(purpose: string): Buffer | undefined;
 }
 
@@ -20,7 +20,7 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** A key of 32 bytes written in base64 or hexadecimal digits; undefined where a text is none. */
+/** Parses a key of 32 bytes in base64 or hexadecimal digits; undefined for an invalid text. */
 export function secretKeyIn(text: string): Buffer | undefined {
   const trimmed = text.trim();
   const key = /^[0-9a-f]{64}$/i.test(trimmed) ? Buffer.from(trimmed, 'hex') : Buffer.from(trimmed, 'base64');
@@ -28,9 +28,9 @@ export function secretKeyIn(text: string): Buffer | undefined {
 }
 
 /**
- * AES-256-GCM with a nonce that is derived from the text: equal texts are equal when sealed, and no nonce serves two
- * texts.
- * @param key 32 bytes; undefined keeps texts as they are
+ * Encrypts with AES-256-GCM and a nonce derived from the text: equal texts have equal results, and no two texts share
+ * a nonce.
+ * @param key 32 bytes; undefined stores texts unencrypted
  * @source the construction of synthetic initialisation vectors, RFC 5297, section 1.1
  */
 export function createSecretBox(key: Buffer | undefined): SecretBox {
@@ -50,7 +50,7 @@ export function createSecretBox(key: Buffer | undefined): SecretBox {
     },
     open(stored) {
       if (!isSealed(stored)) return stored;
-      if (keys === undefined) throw unreadable('no key is given');
+      if (keys === undefined) throw unreadable('no key is configured');
       try {
         const bytes = Buffer.from(stored.slice(PREFIX.length), 'base64url');
         const decipher = createDecipheriv(ALGORITHM, keys.text, bytes.subarray(0, NONCE_BYTES));
@@ -58,7 +58,7 @@ export function createSecretBox(key: Buffer | undefined): SecretBox {
         const text = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES));
         return Buffer.concat([text, decipher.final()]).toString('utf8');
       } catch {
-        throw unreadable('the key is another');
+        throw unreadable('the key is a different one');
       }
     },
   };
@@ -70,7 +70,7 @@ const unreadable = (reason: string) =>
     `A stored secret is encrypted and ${reason} (--secret-key-file, DIVISOR_SECRET_KEY).`,
   );
 
-/** A connection URL with its password sealed, or opened. */
+/** Replaces the password of a connection URL, to encrypt or decrypt it. */
 export function withPassword(url: string, change: (password: string) => string): string {
   if (!URL.canParse(url)) return url;
   const parsed = new URL(url);

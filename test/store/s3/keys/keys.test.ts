@@ -7,7 +7,7 @@ import { readSettings } from '#cli/settings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { artifactPlace } from '#store/place/artifact-place.js';
 import { chooseKeys, type AwsSettings } from '#store/s3/keys/choose-source.js';
-import { renewedKeys } from '#store/s3/keys/current-keys.js';
+import { createRenewedKeys } from '#store/s3/keys/current-keys.js';
 import type { KeySource } from '#store/access/key-source.js';
 import { createS3Client, type S3Client } from '#store/s3/s3-client.js';
 import { temporaryFolders } from '../../temporary-folder.js';
@@ -120,7 +120,10 @@ test('a profile has keys and region in either file, those of credentials first, 
   expect(chooseKeys(told(files))).toMatchObject({ region: 'us-west-2', keys: { kind: 'machine' } });
   expect(() => chosen({ ...files, AWS_PROFILE: 'sso' })).toThrow(/by sso_session, which is not read here/);
   let now = 0;
-  const current = renewedKeys({ kind: 'profile', profile: 'desk', configFile, credentialsFile }, { now: () => now });
+  const current = createRenewedKeys(
+    { kind: 'profile', profile: 'desk', configFile, credentialsFile },
+    { now: () => now },
+  );
   expect(await current.get()).toMatchObject({ accessKeyId: 'AKIA1', secretAccessKey: 'a/b+=c1' });
   await filed('credentials', keys(2));
   now += 60_000;
@@ -187,7 +190,7 @@ test('while old keys hold, a failed renewal is told and tried again; once they h
     if (fails) throw new Refusal('STORE_UNAVAILABLE', 'The agent answers 500.');
     return { accessKeyId: `A${calls}`, secretAccessKey: 'S', expiresAt: now + 3_600_000 };
   };
-  const keys = renewedKeys(source, { now: () => now, ask });
+  const keys = createRenewedKeys(source, { now: () => now, ask });
   const idAt = async (time: number): Promise<string> => {
     now = time;
     const { accessKeyId } = await keys.get();
@@ -247,7 +250,7 @@ test('what gives no keys is named with its status and code, and neither keys nor
     /metadata of this machine answers 404/,
   );
   await filed('agent', 'SECRET-OF-MINE\nsecond: line');
-  await refused(container('d'), /more than one line/);
+  await refused(container('d'), /must contain one line/);
   service.isSilent = true;
   const silent = clientOf(chosen({ AWS_EC2_METADATA_SERVICE_ENDPOINT: `${service.origin}/silent` }));
   await refused(silent, /metadata of this machine cannot be reached at http:\/\/127\.0\.0\.1:\d+: it does not answer/);

@@ -14,12 +14,12 @@ export interface ComposeQuestion {
   readonly market: MarketData;
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles | undefined;
-  /** Last day of which anything is known. */
+  /** Last day of known data. */
   readonly until: Day;
   readonly engine: Engine;
 }
 
-/** A composer for an interactive question; the thread keeps its calendars. */
+/** Creates a composer for an interactive question; the thread keeps its calendars. */
 export function composerFor(
   { market, documents, models, until, engine }: ComposeQuestion,
   control: TaskControl,

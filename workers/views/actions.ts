@@ -11,11 +11,11 @@ import { withRunFile } from '../run-files/run-file.js';
 
 type Asked = InputOfView<'actions'>;
 
-/** Corporate actions on the securities of a stored run. */
+/** Lists the corporate actions on the securities of a stored run. */
 export const showActions = (asked: Asked): ReturnType<typeof actionsView> =>
   withRunFile(asked.columns, (run) => actionsView(run, { ...termsOf(run, asked), ...datesOf(asked) }));
 
-/** The index behind each coming action, as CSV. */
+/** Writes the index after each coming action, as CSV. */
 export function showProForma(asked: Asked): string {
   return withRunFile(asked.columns, (run) => {
     const terms = termsOf(run, asked);

@@ -49,7 +49,7 @@ class Unreachable(Exception):
 
 
 class LateAnswer(Unreachable):
-    """The service took the request and did not answer in time: what was asked for may still go on, and may be done."""
+    """The service accepted the request and did not respond in time: the work may be running or complete."""
 
 
 _failed: Dict[str, Type[JobFailed]] = {}

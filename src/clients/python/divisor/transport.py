@@ -188,8 +188,8 @@ class Transport:
             # A connection that is not made in time is wrapped by urllib; an answer that does not come is not.
             if isinstance(cause, socket.timeout):
                 raise LateAnswer(
-                    f"No answer came from {self.url} within {timeout:g} seconds. What was asked for may still go on: "
-                    "look at it before asking again."
+                    f"No response from {self.url} within {timeout:g} seconds. The work may still be running: "
+                    "check it before you try again."
                 ) from cause
             raise Unreachable(f"Nothing answers at {self.url}.") from cause
 

@@ -33,7 +33,7 @@ export function databaseUrlFault(text: string): string | undefined {
   const unknown = names.find((name) => !PARAMETERS.includes(name));
   if (unknown !== undefined) {
     const meant = nearestName(unknown, PARAMETERS);
-    return `has an unknown parameter${meant ? `; did you mean ${meant}?` : ''}; the parameters are ${PARAMETERS.join(', ')}`;
+    return `has an unknown parameter${meant ? ` (did you mean ${meant}?)` : ''}; the parameters are ${PARAMETERS.join(', ')}`;
   }
   const mode = url.searchParams.get('sslmode');
   if (mode !== null && !Object.hasOwn(SSL_MODES, mode))

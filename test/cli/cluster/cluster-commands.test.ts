@@ -219,7 +219,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     ])
       expect(await finishedHere(words, cluster.environment)).toMatchObject({
         status: 75,
-        err: 'divisor: Services or commands work on the database: stop the services first.\n',
+        err: 'divisor: Services or commands use the database: stop the services first.\n',
       });
   });
 

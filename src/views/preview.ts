@@ -16,6 +16,7 @@ import {
 import type { Explanation } from '#domain/rules/explain.js';
 import type { ResolvedPreview, RulePreview } from '#domain/rules/preview.js';
 import { toExplainedDatapoint } from './explained-datapoint.js';
+import { toReplacements } from './replacements.js';
 
 /** A response whose findings are those of the domain, which the wire shows as they are. */
 export type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
@@ -203,6 +204,7 @@ export function toIndexExplanation(explanation: NameExplanation, context: Explan
     held_weight: held,
     entered: toConstituentChange(entered),
     left: toConstituentChange(left),
+    replacements: toReplacements(explanation.swaps),
     order:
       order === null
         ? null

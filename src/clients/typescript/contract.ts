@@ -1209,8 +1209,8 @@ export interface ConcentrationSeries {
 export interface ConstituentChange {
   /** Session at whose close it happened. */
   readonly date: string;
-  /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
-  readonly event: 'rebalance' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
+  /** `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: it entered for `related`, or left for it; `fast_entry` a change between reviews by `events.fast_entry`: it entered for `related`, or left for it; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
+  readonly event: 'rebalance' | 'replacement' | 'fast_exit' | 'fast_entry' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
   /** Of the corporate action; null if there is none. */
   readonly ex_date: string | null;
   /** Name into which it turned, or from which it came. */
@@ -4028,6 +4028,8 @@ export interface IndexExplanation {
   readonly entered: ConstituentChange | null;
   /** How it left last, by as_of; null when it never did. Earlier than `entered` where it came back. */
   readonly left: ConstituentChange | null;
+  /** Changes between reviews, by as_of, by which it entered or left, in their order. */
+  readonly replacements: readonly Replacement[];
   /** What the index waits to trade of it; null for nothing. */
   readonly order: WaitingOrder | null;
   /** Weight held at as_of and its change since; null on the rebalance date. */
@@ -6064,6 +6066,8 @@ export interface PreviewResponse {
   readonly overlay?: PreviewOverlay | undefined;
   /** Of an index that rebalances on breaches: the rule that is watched. */
   readonly limits?: PreviewLimits | undefined;
+  /** Of an index whose constituents change between reviews (`events`): the changes decided on resolved_date. Assets and weights are what the rules decide. */
+  readonly replacements?: readonly Replacement[] | undefined;
   /** Warnings, as of survivors without a weight. */
   readonly findings: readonly Finding[];
 }
@@ -6376,12 +6380,14 @@ export interface RebalancePack {
   readonly requested_as_of: string | null;
   /** Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session. */
   readonly as_of: string;
-  /** Effective date of the rebalance on or after it; null where the calendar has none. */
+  /** Effective date of the rebalance or change of constituents on or after it; null where the calendar has none. */
   readonly effective: string | null;
   /** Session on which the weights were decided. */
   readonly decision: string;
   /** Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve. */
   readonly basis: 'announced' | 'indicative' | 'in_force';
+  /** Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending. */
+  readonly replacements: readonly Replacement[];
   /** The accounts in the order of the request, that of `aum` last. */
   readonly accounts: readonly PackedAccount[];
   /** Days that the orders take, over the names traded. */
@@ -7032,6 +7038,25 @@ export interface RepairRequest {
   readonly name?: string | undefined;
   /** Serve the new store at once. */
   readonly activate?: boolean | undefined;
+}
+
+export interface Replacement {
+  /** Effective date: it takes effect at the close. */
+  readonly date: string;
+  /** `next_ranked`: the best-ranked security that the last review left out, for a constituent that left; `reserve`: the first security of `events.reserve` with a price, for a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough. */
+  readonly rule: 'next_ranked' | 'reserve' | 'fast_exit' | 'fast_entry';
+  /** Security that entered. */
+  readonly entered: string;
+  /** Constituent that it replaced. */
+  readonly left: string;
+  /** Session whose data decided it. */
+  readonly decision_date: string;
+  /** Session whose data ranked the security: of `next_ranked` the reference date of the review that left it out. Null for a reserve list. */
+  readonly ranked_on: string | null;
+  /** Rank of the security that entered: of `next_ranked` among those that the review left out, of `reserve` its place in the list, else by the datapoint of the rule. */
+  readonly rank: number;
+  /** Rank of the constituent by the same datapoint; null if it left by an event, as a merger, or has no value. */
+  readonly left_rank: number | null;
 }
 
 export interface ReplayJobStatus {

@@ -48,6 +48,9 @@ export interface At {
   readonly session: number;
 }
 
+/** A change of constituents at a close; undefined where nothing changes. */
+export type Change = (watch: Watch, at: At) => Composition | undefined;
+
 /** Market value over the money that weights stand for: it stays from one review to the next. */
 export function unitAt({ known }: Watch, { standing, book, session }: At): number | null {
   const review = known.findLast((one) => one.session <= session && isReview(one));
@@ -85,7 +88,7 @@ export function enteringAt(
   watch: Watch,
   at: At,
   { held, uncapped, marketValue: worth }: Ends,
-): Omit<EnteringInput, 'cause' | 'leaving' | 'entries'> {
+): Omit<EnteringInput, 'cause' | 'leaving' | 'entries' | 'swaps'> {
   const { composer, indexId, pool, known } = watch;
   const { session } = at;
   const unit = unitAt(watch, at);

@@ -1,5 +1,6 @@
 import {
   asDecided,
+  isReview,
   inForce as latestAt,
   type Composer,
   type Composition,
@@ -11,6 +12,7 @@ import { textFollowedOn } from '../documents/text-spans.js';
 import { reviewOf } from '../documents/reviews.js';
 import { firstRebalance } from '../books/compose.js';
 import { sessionWithData } from '../books/due-rebalances.js';
+import { swapsOf, type NamedSwap } from '../books/named-swaps.js';
 import { presenceOf, type Presence } from '../books/constituent-changes.js';
 import { indexBook } from '../books/index-run.js';
 import { knownCompositions, noRebalanceUntil } from '../books/known-compositions.js';
@@ -48,6 +50,8 @@ export interface Holding extends Presence {
   /** Applied weight, null when the composition leaves the name out. */
   readonly weight: number | null;
   readonly drift: ExplainedDrift | null;
+  /** Changes between reviews, up to the session, by which it entered or left. */
+  readonly swaps: readonly NamedSwap[];
 }
 
 /** The chain behind one weight, from the data that was read to the weight held today. */
@@ -183,6 +187,7 @@ function explainEmpty(composer: Composer, indexId: string, { column, asOf }: Nam
     drift: null,
     stayed: 1,
     decidedWeight: null,
+    swaps: [],
   };
   const days = {
     asOf: sm.sessions[sessionWithData(sm, asOf)]!,
@@ -227,16 +232,22 @@ export function holdingOf(
   const weight = weightIn(composition, column);
   const presence = presenceOf(indexBook({ compositions, to: session }), compositions, column);
   const { held } = presence;
+  const identifier = sm.identifiers[column]!;
+  const swaps = compositions.list
+    .filter((one) => one.session <= session)
+    .flatMap((one) => swapsOf(one, sm))
+    .filter(({ entered, left }) => entered === identifier || left === identifier);
   return {
     ...presence,
     asOf: sm.sessions[session]!,
     rebalance: compositionDate(composition, sm.sessions, sm.sessions[session]!),
     decision: sm.sessions[composition.decision]!,
     reviews: composition.reviews ?? [DEFAULT_REVIEW],
-    stayed: decided === undefined || composition.targets ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
+    stayed: decided === undefined || composition.targets || !isReview(composition) ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
     decidedWeight: composition.targets ? weightIn(composition.targets, column) : null,
     weight,
     drift: session === composition.session ? null : { held, change: (held ?? 0) - (weight ?? 0) },
+    swaps,
   };
 }
 

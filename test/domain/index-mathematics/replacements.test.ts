@@ -145,6 +145,21 @@ describe('a ranking between reviews', () => {
     expectNear(heldAt(run, 3)['C']!, 2 / 7);
   });
 
+  test('counts no constituent that has left', () => {
+    const schedule = { frequency: 'custom', dates: [DAYS[3]] };
+    const events = { fast_exit: { rank: 2, field: 'MARKET_CAP', schedule } };
+    // A has left; B is worth 300, C 220 and D 100: B is first of three.
+    expect(heldAt(changed({ events }), 3)).toEqual({ B: 1 });
+    const low = { fast_exit: { rank: 1, field: 'MARKET_CAP', schedule } };
+    const close = { A: [100, 100, 100, null, null], B: [100, 100, 70, 70, 70], C: flat(110), D: flat(100) };
+    // C at 220 is above B at 210: rank 1 would be that of A if it still counted.
+    const run = changed({ close, events: low });
+    expect(heldAt(run, 3)).toEqual({ C: 1 });
+    expect(run.rebalances.at(-1)!.swaps).toEqual([
+      { rule: 'fast_exit', entered: 2, left: 1, decision: 3, ranked: 3, rank: 1, leftRank: 2 },
+    ]);
+  });
+
   test('takes in a new security at or above the rank some sessions after its first price, for the lowest constituent', () => {
     const close = { A: flat(100), B: flat(100), C: flat(100), D: [null, 100, 350, 350, 385] };
     const events = { fast_entry: { rank: 2, field: 'MARKET_CAP', after_sessions: 1 } };

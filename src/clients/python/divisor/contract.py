@@ -1376,8 +1376,8 @@ class ConstituentChange(t.TypedDict):
 
     #: Session at whose close it happened.
     date: str
-    #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
-    event: t.Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
+    #: `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: it entered for `related`, or left for it; `fast_entry` a change between reviews by `events.fast_entry`: it entered for `related`, or left for it; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
+    event: t.Literal["rebalance", "replacement", "fast_exit", "fast_entry", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
     #: Of the corporate action; null if there is none.
     ex_date: t.Optional[str]
     #: Name into which it turned, or from which it came.
@@ -4569,6 +4569,8 @@ class _IndexExplanation(t.TypedDict):
     entered: t.Optional[ConstituentChange]
     #: How it left last, by as_of; null when it never did. Earlier than `entered` where it came back.
     left: t.Optional[ConstituentChange]
+    #: Changes between reviews, by as_of, by which it entered or left, in their order.
+    replacements: t.Sequence[Replacement]
     #: What the index waits to trade of it; null for nothing.
     order: t.Optional[WaitingOrder]
     #: Weight held at as_of and its change since; null on the rebalance date.
@@ -6810,6 +6812,8 @@ class PreviewResponse(_PreviewResponse, total=False):
     overlay: PreviewOverlay
     #: Of an index that rebalances on breaches: the rule that is watched.
     limits: PreviewLimits
+    #: Of an index whose constituents change between reviews (`events`): the changes decided on resolved_date. Assets and weights are what the rules decide.
+    replacements: t.Sequence[Replacement]
 
 
 class PreviewSolve(t.TypedDict):
@@ -7166,12 +7170,14 @@ class RebalancePack(t.TypedDict):
     requested_as_of: t.Optional[str]
     #: Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session.
     as_of: str
-    #: Effective date of the rebalance on or after it; null where the calendar has none.
+    #: Effective date of the rebalance or change of constituents on or after it; null where the calendar has none.
     effective: t.Optional[str]
     #: Session on which the weights were decided.
     decision: str
     #: Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve.
     basis: t.Literal["announced", "indicative", "in_force"]
+    #: Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending.
+    replacements: t.Sequence[Replacement]
     #: The accounts in the order of the request, that of `aum` last.
     accounts: t.Sequence[PackedAccount]
     #: Days that the orders take, over the names traded.
@@ -7845,6 +7851,25 @@ class RepairRequest(_RepairRequest, total=False):
     name: str
     #: Serve the new store at once.
     activate: bool
+
+
+class Replacement(t.TypedDict):
+    #: Effective date: it takes effect at the close.
+    date: str
+    #: `next_ranked`: the best-ranked security that the last review left out, for a constituent that left; `reserve`: the first security of `events.reserve` with a price, for a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough.
+    rule: t.Literal["next_ranked", "reserve", "fast_exit", "fast_entry"]
+    #: Security that entered.
+    entered: str
+    #: Constituent that it replaced.
+    left: str
+    #: Session whose data decided it.
+    decision_date: str
+    #: Session whose data ranked the security: of `next_ranked` the reference date of the review that left it out. Null for a reserve list.
+    ranked_on: t.Optional[str]
+    #: Rank of the security that entered: of `next_ranked` among those that the review left out, of `reserve` its place in the list, else by the datapoint of the rule.
+    rank: int
+    #: Rank of the constituent by the same datapoint; null if it left by an event, as a merger, or has no value.
+    left_rank: t.Optional[int]
 
 
 class ReplayJobStatus(t.TypedDict):

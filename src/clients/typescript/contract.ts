@@ -3729,8 +3729,8 @@ export interface IndexAction {
   readonly ex_date: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one. */
-  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING';
+  /** Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one; SPIN_OFF_EXIT where a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares that it was held in. */
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING' | 'SPIN_OFF_EXIT';
   /** As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown. */
   readonly value: number | null;
   /** Other identifier of a spin-off, merger or ticker change. */

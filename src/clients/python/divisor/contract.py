@@ -4234,8 +4234,8 @@ class IndexAction(t.TypedDict):
     ex_date: str
     #: Asset identifier.
     identifier: str
-    #: Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one.
-    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING"]
+    #: Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one; SPIN_OFF_EXIT where a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares that it was held in.
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING", "SPIN_OFF_EXIT"]
     #: As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown.
     value: t.Optional[float]
     #: Other identifier of a spin-off, merger or ticker change.

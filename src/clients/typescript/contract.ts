@@ -3765,7 +3765,7 @@ export interface IndexAction {
   readonly divisor_after: number | null;
   /** Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null. */
   readonly proceeds: number | null;
-  /** Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null. */
+  /** Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close, and nothing after it if it leaves then; of a past one as the run took them. Else null. */
   readonly received: ReceivedShares | null;
 }
 

@@ -4270,7 +4270,7 @@ class IndexAction(t.TypedDict):
     divisor_after: t.Optional[float]
     #: Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null.
     proceeds: t.Optional[float]
-    #: Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null.
+    #: Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close, and nothing after it if it leaves then; of a past one as the run took them. Else null.
     received: t.Optional[ReceivedShares]
 
 

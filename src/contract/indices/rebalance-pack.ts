@@ -50,7 +50,10 @@ export const RebalancePack = z
     effective: z
       .string()
       .nullable()
-      .meta({ description: 'Effective date of the rebalance or change of constituents on or after it; null where the calendar has none.' }),
+      .meta({
+        description:
+          'Effective date of the rebalance or change of constituents on or after it; null where the calendar has none.',
+      }),
     decision: z.string().meta({ description: 'Session on which the weights were decided.' }),
     basis: z.enum(['announced', 'indicative', 'in_force']).meta({
       description:

@@ -34,7 +34,13 @@ export const exitFast: Change = (watch, at) => {
   // A constituent stays where what would enter is ranked below it.
   const pairs = low.map((column, k) => [column, best[k]] as const);
   const swaps = pairs.filter(([column, other]) => other !== undefined && order.indexOf(other) < order.indexOf(column));
-  return swapped(watch, at, { ends, cause: 'fast_exit', decision, order: [...order], swaps: swaps as [number, number][] });
+  return swapped(watch, at, {
+    ends,
+    cause: 'fast_exit',
+    decision,
+    order: [...order],
+    swaps: swaps as [number, number][],
+  });
 };
 
 /** Takes in new securities that are ranked high enough, each for the lowest-ranked constituent. */

@@ -31,7 +31,9 @@ export function pendingChange(composer: Composer, at: IndexAtClose): PendingComp
   if (!hasMemberChanges(composer, indexId) || list.length === 0) return undefined;
   const latest = list.at(-1)!;
   if (latest.session === session)
-    return isReview(latest) ? undefined : { effective: composer.market(indexId).sessions[session]!, composition: latest };
+    return isReview(latest)
+      ? undefined
+      : { effective: composer.market(indexId).sessions[session]!, composition: latest };
   return announcedExit(composer, at);
 }
 

@@ -243,7 +243,10 @@ export function holdingOf(
     rebalance: compositionDate(composition, sm.sessions, sm.sessions[session]!),
     decision: sm.sessions[composition.decision]!,
     reviews: composition.reviews ?? [DEFAULT_REVIEW],
-    stayed: decided === undefined || composition.targets || !isReview(composition) ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
+    stayed:
+      decided === undefined || composition.targets || !isReview(composition)
+        ? 1
+        : shareStayed(decided, composition, (weight ?? 0) < 0),
     decidedWeight: composition.targets ? weightIn(composition.targets, column) : null,
     weight,
     drift: session === composition.session ? null : { held, change: (held ?? 0) - (weight ?? 0) },

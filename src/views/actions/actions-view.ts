@@ -41,9 +41,11 @@ export function actionsView(columns: RunColumns, input: ActionsInput): ActionsVi
       (exDay <= last || announcedDay === null || announcedDay <= last),
   );
   const toRow = rowMaker(columns, days, { ...input, offers: offersOf(wanted) });
-  const rows = [...wanted.flatMap((action) => toRow(action) ?? []), ...silentExits(columns, days, input), ...spinOffExits(columns, days, input)].toSorted(
-    (a, b) => compareText(a.ex_date, b.ex_date) || compareText(a.identifier, b.identifier),
-  );
+  const rows = [
+    ...wanted.flatMap((action) => toRow(action) ?? []),
+    ...silentExits(columns, days, input),
+    ...spinOffExits(columns, days, input),
+  ].toSorted((a, b) => compareText(a.ex_date, b.ex_date) || compareText(a.identifier, b.identifier));
   return {
     index_id: columns.header.run_id,
     as_of: formatDay(last),

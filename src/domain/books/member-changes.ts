@@ -26,7 +26,7 @@ import { storedUntil, type WatchInput } from './watched-book.js';
 /** Sessions simulated at a time: what a change of constituents makes simulate again. */
 const SPAN_SESSIONS = 64;
 
-/** Whether constituents of an index change between its reviews. */
+/** True if constituents of an index change between its reviews. */
 export function hasMemberChanges(composer: Composer, indexId: string): boolean {
   const document = composer.document(indexId);
   return document.pipeline !== null && textsOf(document).some((text) => changesMembers(text.document.events));
@@ -35,7 +35,7 @@ export function hasMemberChanges(composer: Composer, indexId: string): boolean {
 /**
  * Decides the rebalances of a schedule, and the changes of constituents between them: replacements of those that left,
  * at the close at which they left; constituents that a ranking takes out; new securities that it takes in. Each is a
- * composition of its own, decided from data up to its session.
+ * separate composition, decided from data up to its session.
  * @cost O(T H), and SPAN_SESSIONS more for each change
  */
 export function decideWithChanges(composer: Composer, input: WatchInput): Pick<Compositions, 'list' | 'findings'> {

@@ -37,7 +37,7 @@ export interface Standing {
   readonly unit: number | null;
 }
 
-/** Whether the index without caps is another one. */
+/** True if the index without caps is a different one. */
 export function isCapped({ known }: Watch): boolean {
   return known.some(({ weights, uncapped }) => weights !== uncapped && weights.some((w, k) => w !== uncapped[k]));
 }
@@ -67,7 +67,7 @@ export function isReviewAt({ known }: Watch, session: number): boolean {
   return one === undefined || (one.session === session && isReview(one)) || isInPhase(known, session);
 }
 
-/** Whether closes of a rebalance are to come that a session before has begun: changes wait for its last one. */
+/** True if closes of a rebalance are to come that a session before has begun: changes wait for its last one. */
 export function isInPhase(known: readonly Composition[], session: number): boolean {
   return inForce(known, session)?.transition !== undefined;
 }
@@ -76,7 +76,7 @@ export interface Ends extends Pick<EnteringInput, 'held' | 'uncapped'> {
   readonly marketValue: number;
 }
 
-/** What is held at a close, and what it is worth. */
+/** Holdings at a close, and their market value. */
 export function endsAt(watch: Watch, { standing, session }: At): Ends {
   const book = bookOf(watch, standing, session);
   const held = ownEnd(book);

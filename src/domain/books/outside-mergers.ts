@@ -7,7 +7,7 @@ import { mergerKey, type OutsideMergers } from './merger-key.js';
 
 type UniverseComposer = Pick<Composer, 'document' | 'market' | 'under'>;
 
-/** Whether an index removes securities that merge into others outside its universe, under any of its texts. */
+/** True if an index removes securities that merge into others outside its universe, under any of its texts. */
 export const removesMergers = (document: IndexDocument): boolean => isInAnyText(document, removes);
 
 const removes = ({ events }: IndexDocument): boolean => events?.acquirer === 'remove';
@@ -38,7 +38,7 @@ interface Merger {
   readonly related: string;
 }
 
-/** Whether a security leaves an index by a merger. */
+/** True if a security leaves an index by a merger. */
 export function isOutside(composer: UniverseComposer, indexId: string, { session, day, related }: Merger): boolean {
   const sm = composer.market(indexId);
   const text = textFollowedOn(composer.document(indexId), sm.calendar, day);

@@ -133,7 +133,7 @@ describe('a ranking between reviews', () => {
 
   test('takes out a constituent below the rank, for the best that is none', () => {
     const events = { fast_exit: { rank: 3, field: 'MARKET_CAP', schedule: { frequency: 'custom', dates: [DAYS[3]] } } };
-    // B is worth 120 on the third session: third beside C at 200 and D at 100.
+    // B is worth 120 on the third session: third next to C at 200 and D at 100.
     expect(heldAt(changed({ ...growing, events }), 3)).toEqual({ A: expect.any(Number), B: expect.any(Number) });
     const low = { ...events, fast_exit: { ...events.fast_exit, rank: 2 } };
     const run = changed({ ...growing, events: low });

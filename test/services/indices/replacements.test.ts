@@ -96,7 +96,7 @@ const pack = (id: string, row: number) =>
     body: { as_of: dateOf(row), accounts: [{ name: 'F', cash: 1e9 }] },
   });
 
-/** Target weights of a pack's orders beside the weights that the index held on a date. */
+/** Target weights of a pack's orders and the weights that the index held on a date. */
 async function expectTraded(id: string, packed: Awaited<ReturnType<typeof pack>>, row: number): Promise<void> {
   const { weights: held } = await client.call('getWeights', {
     params: { index_id: id },

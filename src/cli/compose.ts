@@ -16,9 +16,9 @@ import { composeAccountability } from './compose/accountability.js';
 import { composeHistory } from './compose/history.js';
 import { composeIndices } from './compose/indices.js';
 import { composeDatasets, composeOperations, riskResults } from './compose/operations.js';
-import { composePublication } from './compose/publication.js';
 import { composeReports } from './compose/reports.js';
 import { openRoomsOfJobs } from './compose/documents-of-jobs.js';
+import { composeSchedules } from './compose/schedules.js';
 import { resumedMarket } from './compose/resumed.js';
 import { openRooms, type Closable, type Rooms } from './compose/rooms.js';
 import type { Role } from './compose/service-store.js';
@@ -77,8 +77,9 @@ async function traceIfAsked({ settings, log }: Composition, open: Closable[]): P
   if (tracing !== undefined) open.push(tracing);
 }
 
-/** Begins to run jobs, and to send word of those that have ended. */
-async function startJobs({ documents, home, jobs, settings, deliveries, activations }: Rooms, kinds: JobHandlers) {
+/** Begins to run jobs, to send word of those that have ended, and to perform the days of schedules. */
+async function startJobs(rooms: Rooms, kinds: JobHandlers, startDays: () => void) {
+  const { documents, home, jobs, settings, deliveries, activations } = rooms;
   const isShared = settings.artifacts !== undefined;
   const own = ofTheService(kinds);
   jobs.register(isShared ? following(own, activations) : own);
@@ -87,6 +88,7 @@ async function startJobs({ documents, home, jobs, settings, deliveries, activati
   if (!isShared) await relocateDatasets(documents, home.stores);
   await jobs.start();
   await deliveries.start();
+  startDays();
 }
 
 /** Attempts belong to no request, whichever has started them. */
@@ -170,6 +172,8 @@ async function composeOn(
     answerFor: (request, principal) => app.answerFor(request, principal),
   });
 
+  const plans = composeSchedules(rooms, { role, removals: history.removals, open, runs, reports });
+
   // Every kind of job has its handler, and every route: one that is forgotten does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
   const handlers: Handlers<typeof API> = {
@@ -179,11 +183,11 @@ async function composeOn(
     ...indices.handlers,
     ...runs.handlers,
     ...reports.handlers,
-    ...composePublication(rooms, runs).handlers,
-    ...history.handlers({ ...indices, ...reports, ...datasets, datasets: rooms.datasets }),
+    ...plans.handlers,
+    ...history.handlers({ ...indices, ...reports, ...datasets, schedules: plans.schedules, datasets: rooms.datasets }),
   };
 
-  await startJobs(rooms, kinds);
+  await startJobs(rooms, kinds, plans.start);
   // The market served before is read again in the background; requests that need it get Retry-After.
   await rooms.datasets.announce();
   const resumed = resumedMarket(rooms, { role, keepsServed, stopping: stopping.signal });

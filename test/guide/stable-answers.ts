@@ -11,6 +11,7 @@ const VARYING = [
 /** Numbers and days that differ, and the changelog's text, which is no example of anything. */
 const VARYING_MEMBERS: ReadonlySet<string> = new Set([
   'uptime_seconds',
+  'duration_ms',
   'cache_age',
   'bytes',
   'items',

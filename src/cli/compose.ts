@@ -163,9 +163,8 @@ async function composeOn(
   const runs = composeRuns(rooms, { ...indices, open });
   const reports = composeReports(rooms, history.removals);
   const accountability = await composeAccountability(rooms, keys, open);
-  const { notes, authenticate, reachOf } = accountability;
   const operations = composeOperations(rooms, {
-    onCancelled: notes.cancelled,
+    onCancelled: accountability.notes.cancelled,
     stopping: stopping.signal,
     startedAt: new Date(),
     results: { risk: riskResults(indices.riskModels), backtest: runs.backtestResults },
@@ -192,13 +191,8 @@ async function composeOn(
   await rooms.datasets.announce();
   const resumed = resumedMarket(rooms, { role, keepsServed, stopping: stopping.signal });
   resumed.catch(onDefect);
-  const app: App = createApp({
-    ...apiOf(role, settings, handlers, accountability.signIn),
-    ...answersOf(rooms),
-    notes,
-    authenticate,
-    reachOf,
-  });
+  const api = apiOf(role, settings, handlers, accountability.signIn);
+  const app: App = createApp({ ...accountability, ...answersOf(rooms), ...api });
 
   return {
     app,

@@ -16,7 +16,7 @@ import { PluginDocument } from '#domain/documents/plugin-document.js';
 import type { Handlers, Principal, Reply } from '../handler.js';
 import { assertMaySchedule, scheduleReply } from './schedules.js';
 
-/** The services whose documents have versions: a restoration is a write of theirs. */
+/** Services with versioned documents; a restoration is one of their writes. */
 export interface VersionedServices {
   readonly versions: Versions;
   readonly indices: Pick<Indices, 'replace'>;
@@ -32,16 +32,16 @@ export interface VersionedServices {
 export function versionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
   const { versions, indices, strategies, optimisations, reports, watchlists, plugins, schedules, datasets } = services;
   const index = familyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
-    saved(await indices.replace(id, body, ifMatch, by)),
+    savedReply(await indices.replace(id, body, ifMatch, by)),
   );
   const strategy = familyHandlers(versions, 'strategy', 'strategy_id', async ({ body }, id, ifMatch, by) =>
-    saved(await strategies.replace(id, body, ifMatch, by)),
+    savedReply(await strategies.replace(id, body, ifMatch, by)),
   );
   const set = familyHandlers(versions, 'constraint-set', 'constraint_set_id', async ({ body }, id, ifMatch, by) =>
-    saved(await optimisations.replaceSet(id, body, ifMatch, by)),
+    savedReply(await optimisations.replaceSet(id, body, ifMatch, by)),
   );
   const template = familyHandlers(versions, 'template', 'template_id', async ({ body }, id, ifMatch, by) =>
-    saved(await reports.putTemplate(id, body, ifMatch, by)),
+    savedReply(await reports.putTemplate(id, body, ifMatch, by)),
   );
   const watchlist = familyHandlers(versions, 'watchlist', 'watchlist_id', async ({ body }, id, ifMatch, by) => {
     const restored = await watchlists.put(id, WatchlistDocument.parse(body), ifMatch, by);
@@ -96,7 +96,7 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
   };
 }
 
-/** Writes a version again. */
+/** Restores a version. */
 type Restore = (
   version: VersionContent,
   id: string,
@@ -105,7 +105,10 @@ type Restore = (
   principal: Principal,
 ) => Promise<Reply>;
 
-const saved = ({ saved: json, etag }: { readonly saved: unknown; readonly etag: string }): Reply => ({ json, etag });
+const savedReply = ({ saved: json, etag }: { readonly saved: unknown; readonly etag: string }): Reply => ({
+  json,
+  etag,
+});
 
 interface OfDocument<N extends string> {
   readonly params: { readonly [K in N]: string };
@@ -122,7 +125,7 @@ interface Writing {
   authorship(): Authorship;
 }
 
-/** The four handlers of a family whose documents are named by one parameter of the path. */
+/** Creates the four handlers of a family whose documents are named by one path parameter. */
 function familyHandlers<N extends string>(versions: Versions, kind: VersionedKind, name: N, write: Restore) {
   return {
     list: async (request: OfDocument<N> & { readonly query: Parameters<Versions['list']>[1] }): Promise<Reply> => ({

@@ -2577,7 +2577,7 @@ export interface ExportedFile {
   readonly indices: readonly string[] | null;
   /** Reference column of the groups of the table. */
   readonly by?: string | undefined;
-  /** The whole history up to the session. Otherwise the session alone. */
+  /** The whole history up to the session. Otherwise only the session. */
   readonly from_start: boolean;
   /** A table without rows on the session, such as a proforma file between announcements, makes no file. */
   readonly optional: boolean;
@@ -2594,7 +2594,7 @@ export interface ExportedFileInput {
   readonly indices?: readonly string[] | null | undefined;
   /** Reference column of the groups of the table. */
   readonly by?: string | undefined;
-  /** The whole history up to the session. Otherwise the session alone. */
+  /** The whole history up to the session. Otherwise only the session. */
   readonly from_start?: boolean | undefined;
   /** A table without rows on the session, such as a proforma file between announcements, makes no file. */
   readonly optional?: boolean | undefined;
@@ -6376,7 +6376,7 @@ export interface PublishRequest {
   readonly through?: string | undefined;
   /** Whether closes that differ are published again. */
   readonly restate?: boolean | undefined;
-  /** Why, for the log; a restatement needs one. */
+  /** Reason for the log; a restatement requires one. */
   readonly reason?: string | undefined;
   /** Publish closes for which constituents have no bar; their entries record it. */
   readonly allow_partial?: boolean | undefined;
@@ -7713,7 +7713,7 @@ export interface RiskModelRequest {
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
   /** Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles. */
   readonly half_life?: number | null | undefined;
-  /** Whether dividends count. */
+  /** Total returns include dividends; price returns do not. */
   readonly returns?: 'total' | 'price' | undefined;
 }
 
@@ -7836,7 +7836,7 @@ export interface RiskValidationJobStatus {
 export interface RiskValidationRequest {
   /** First day a forecast is made on; by default the first with a whole window behind it. */
   readonly start?: string | null | undefined;
-  /** Last day of an outcome. */
+  /** Last outcome date. */
   readonly end?: string | null | undefined;
   /** Returns behind each forecast, up to its day. */
   readonly sessions?: number | undefined;
@@ -7880,7 +7880,7 @@ export interface RiskValidationView {
   readonly sessions: number;
   /** Sessions of an outcome. */
   readonly horizon: number;
-  /** Index whose held weights are a portfolio. */
+  /** Index whose weights are tested as a portfolio. */
   readonly index_id: string | null;
   /** Day of the first forecast. */
   readonly start: string;
@@ -8405,7 +8405,7 @@ export interface ScheduleDay {
   readonly started_at: string | null;
   /** When it was done, skipped or missed. */
   readonly finished_at: string | null;
-  /** When it goes on; null once it has ended. */
+  /** When it resumes; null once it has ended. */
   readonly next_attempt_at: string | null;
   /** Times that its steps were performed. */
   readonly rounds: number;
@@ -8438,7 +8438,7 @@ export interface ScheduleDaySummary {
   readonly started_at: string | null;
   /** When it was done, skipped or missed. */
   readonly finished_at: string | null;
-  /** When it goes on; null once it has ended. */
+  /** When it resumes; null once it has ended. */
   readonly next_attempt_at: string | null;
   /** Times that its steps were performed. */
   readonly rounds: number;
@@ -8826,7 +8826,7 @@ export interface StatGridBlockInput {
 }
 
 export interface StepItem {
-  /** What it is: an index, a file, or a file and its recipient. */
+  /** An index, a file, or a file and its recipient. */
   readonly key: string;
   /** Index concerned; null for the whole family. */
   readonly index_id: string | null;
@@ -10977,7 +10977,7 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: DataVersions;
   };
-  /** Values that two contents of the served store have otherwise. */
+  /** Values that differ between two versions of the data. */
   diffDataVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query: { readonly from: number; readonly to: number; readonly limit?: number | undefined; readonly appended?: boolean | undefined } };
     answer: DataDifference;

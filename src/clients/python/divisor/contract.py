@@ -2888,7 +2888,7 @@ class _ExportedFile(t.TypedDict):
     format: t.Literal["json", "csv", "arrow", "parquet", "xlsx"]
     #: Indices of the plan that have the file. Default: all.
     indices: t.Optional[t.Sequence[str]]
-    #: The whole history up to the session. Otherwise the session alone.
+    #: The whole history up to the session. Otherwise only the session.
     from_start: bool
     #: A table without rows on the session, such as a proforma file between announcements, makes no file.
     optional: bool
@@ -2915,7 +2915,7 @@ class ExportedFileInput(_ExportedFileInput, total=False):
     indices: t.Optional[t.Sequence[str]]
     #: Reference column of the groups of the table.
     by: str
-    #: The whole history up to the session. Otherwise the session alone.
+    #: The whole history up to the session. Otherwise only the session.
     from_start: bool
     #: A table without rows on the session, such as a proforma file between announcements, makes no file.
     optional: bool
@@ -9307,7 +9307,7 @@ class ScheduleDay(t.TypedDict):
     started_at: t.Optional[str]
     #: When it was done, skipped or missed.
     finished_at: t.Optional[str]
-    #: When it goes on; null once it has ended.
+    #: When it resumes; null once it has ended.
     next_attempt_at: t.Optional[str]
     #: Times that its steps were performed.
     rounds: int
@@ -9340,7 +9340,7 @@ class ScheduleDaySummary(t.TypedDict):
     started_at: t.Optional[str]
     #: When it was done, skipped or missed.
     finished_at: t.Optional[str]
-    #: When it goes on; null once it has ended.
+    #: When it resumes; null once it has ended.
     next_attempt_at: t.Optional[str]
     #: Times that its steps were performed.
     rounds: int
@@ -9748,7 +9748,7 @@ class StatGridBlockInput(_StatGridBlockInput, total=False):
 
 
 class StepItem(t.TypedDict):
-    #: What it is: an index, a file, or a file and its recipient.
+    #: An index, a file, or a file and its recipient.
     key: str
     #: Index concerned; null for the whole family.
     index_id: t.Optional[str]

@@ -47,13 +47,10 @@ export const RebalancePack = z
       description:
         'Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session.',
     }),
-    effective: z
-      .string()
-      .nullable()
-      .meta({
-        description:
-          'Effective date of the rebalance or change of constituents on or after it; null where the calendar has none.',
-      }),
+    effective: z.string().nullable().meta({
+      description:
+        'Effective date of the rebalance or change of constituents on or after it; null where the calendar has none.',
+    }),
     decision: z.string().meta({ description: 'Session on which the weights were decided.' }),
     basis: z.enum(['announced', 'indicative', 'in_force']).meta({
       description:

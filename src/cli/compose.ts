@@ -167,7 +167,7 @@ async function composeOn(
     stopping: stopping.signal,
     startedAt: new Date(),
     results: { risk: riskResults(indices.riskModels), backtest: runs.backtestResults },
-    answerFor: (request, principal) => app.answerFor(request, principal),
+    answerFor: (request, client) => app.answerFor(request, client),
   });
 
   // Every kind of job has its handler, and every route: one that is forgotten does not compile.

@@ -11,6 +11,7 @@ import type { AuditNotes } from '#services/history/audit-notes.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { createDeadlines, type Deadlines } from './deadlines.js';
 import { createFailedKeys } from './failed-keys.js';
+import { networkOf } from './client-addresses.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
 import { createPaths, type FoundPath } from './paths.js';
@@ -63,11 +64,18 @@ export interface Answered {
   readonly keyId: string | null;
 }
 
+/** A client that a route has let in. */
+export interface KnownClient {
+  readonly principal: Principal;
+  /** Whether it may still ask the route. */
+  isStillAllowed(): Promise<boolean>;
+}
+
 export interface App {
   /** @param address of the client, as its socket tells */
   answer(request: Request, address: () => string | undefined): Answer | Promise<Answer>;
   /** Answers a request that a route sends for its client, with the same checks; it counts as part of the outer request. */
-  answerFor(request: Request, principal: Principal): Promise<Answer>;
+  answerFor(request: Request, client: KnownClient): Promise<Answer>;
   /** The answer to a request that no socket brought. */
   fetch(request: Request, address?: string): Response | Promise<Response>;
   /** From now on every answer asks its client to close the connection. */
@@ -135,10 +143,12 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       const answered = answer(request, () => address);
       return answered instanceof Promise ? answered.then(responseOf) : responseOf(answered);
     },
-    async answerFor(request, principal) {
+    async answerFor(request, client) {
+      const { principal } = client;
       const path = getPath(request);
       const found = find(path);
-      const call = openCall({ request, path, address: () => undefined }, found, isTrustedProxy);
+      const isClientAllowed = () => client.isStillAllowed();
+      const call = openCall({ request, path, address: () => undefined, isClientAllowed }, found, isTrustedProxy);
       try {
         return await admit(call, found, principal);
       } catch (failure) {
@@ -187,7 +197,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const isKey = isRefusedKey(failure, call.request.headers);
     const address = isKey ? (call.address() ?? '') : '';
     if (isKey) notes?.refusedKey({ address, requestId: call.requestId });
-    const delayMs = isKey ? failedKeys.note(address) : 0;
+    const delayMs = isKey ? failedKeys.note(networkOf(address)) : 0;
     return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
   }
 

@@ -7,8 +7,8 @@ import type { ParsedJson } from '#domain/json/parse-json.js';
 import { checkShape } from '#domain/schema/shape.js';
 import { isDatasetLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import type { Reach } from '#domain/documents/reach.js';
-import { withinReach } from '#services/operations/access.js';
+import { isSameReach, type Reach } from '#domain/documents/reach.js';
+import { currentReach, withinReach } from '#services/operations/access.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 import type { Authenticate } from './authentication.js';
 import type { AssertCallback } from './callbacks.js';
@@ -32,6 +32,8 @@ export interface Exchange {
   param(name: string): string | undefined;
   /** Who sends it, as its socket tells. */
   address(): string | undefined;
+  /** Of a request that a route sends for its client: whether that client may still ask the route. */
+  readonly isClientAllowed?: (() => Promise<boolean>) | undefined;
 }
 
 /** One route with its handler, as the application calls it once the client is known. */
@@ -72,10 +74,13 @@ export function createOperation(
   const [offered, formats] = [offeredBy(route), formatsOf(route)];
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
-  const isAllowed = async (exchange: Exchange): Promise<boolean> => {
+  /** Whether the client may still ask, and reaches what it did at first: sharing may have been withdrawn. */
+  const isAllowed = async (exchange: Exchange, reach: Reach | undefined): Promise<boolean> => {
+    if (exchange.isClientAllowed !== undefined) return exchange.isClientAllowed();
     try {
-      assertScope(route, await authenticate(exchange));
-      return true;
+      const principal = await authenticate(exchange);
+      assertScope(route, principal);
+      return isSameReach(reach, principal.prefixes === undefined ? undefined : await reachOf(principal));
     } catch {
       return false; // for whatever reason: the client that asks again is told
     }
@@ -96,12 +101,13 @@ export function createOperation(
     const named = typeof format === 'string' ? formats.get(format) : undefined;
     const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
     const media = named ?? (offered.length === 0 ? '' : negotiate(accept, offered));
+    const reach = currentReach();
     return handler(
       new AskedRequest(
         exchange,
         principal,
         { params, query: named === undefined ? query : without(query, 'format'), media },
-        { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange) },
+        { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange, reach) },
       ),
     );
   };

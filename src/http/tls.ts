@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { unwatchFile, watchFile } from 'node:fs';
 import type { Server } from 'node:https';
-import { createSecureContext } from 'node:tls';
+import { createSecureContext, type TLSSocket } from 'node:tls';
 
 /** PEM files of a service that speaks HTTPS itself. */
 export interface TlsFiles {
@@ -25,6 +25,16 @@ export interface TlsOptions {
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 /** How often the files are looked at: certificates are renewed days before they end. */
 const WATCH_MS = 5_000;
+/** Time for what goes on over connections that earlier authorities vouch for; then they are closed, also streams. */
+const LEAVE_MS = 15_000;
+
+export interface FollowTerms {
+  /** Authorities of clients that the server has. */
+  readonly ca?: Buffer | undefined;
+  readonly onReload: (failure?: unknown) => void;
+  readonly watchMs?: number;
+  readonly leaveMs?: number;
+}
 
 /** Reads the files. @throws Error of a file that cannot be read, is damaged, or of a certificate that is not that of the key */
 export async function readTls({ cert, key, clientCa }: TlsFiles): Promise<TlsOptions> {
@@ -50,21 +60,35 @@ function assertCertificates(pem: Buffer, path: string): void {
 }
 
 /**
- * Has a server take what the files are changed to; what cannot be taken leaves the server as it was.
- * @param onReload told after each change, with what was wrong
+ * Has a server take what the files are changed to; what cannot be taken leaves the server as it was. Connections whose
+ * clients other authorities vouched for are closed: idle ones at once, others after a while.
+ * @param terms `ca` as the server has it; `onReload` is told after each change, with what was wrong
  * @returns ends it
  */
 export function followTls(
   files: TlsFiles,
-  server: Pick<Server, 'setSecureContext'>,
-  onReload: (failure?: unknown) => void,
-  watchMs = WATCH_MS,
+  server: Pick<Server, 'setSecureContext' | 'on' | 'closeIdleConnections'>,
+  { ca: first, onReload, watchMs = WATCH_MS, leaveMs = LEAVE_MS }: FollowTerms,
 ): () => void {
   const paths = [files.cert, files.key, ...(files.clientCa === undefined ? [] : [files.clientCa])];
+  let authorities = first;
+  const open = new Set<TLSSocket>();
+  if (files.clientCa !== undefined)
+    server.on('secureConnection', (socket) => {
+      open.add(socket);
+      socket.once('close', () => open.delete(socket));
+    });
+  const leave = (): void => {
+    server.closeIdleConnections();
+    const left = [...open];
+    setTimeout(() => left.forEach((socket) => socket.destroy()), leaveMs).unref();
+  };
   const reload = (): void => {
     readTls(files)
       .then((options) => {
         server.setSecureContext(options);
+        if (authorities !== undefined && options.ca?.equals(authorities) !== true) leave();
+        authorities = options.ca;
         onReload();
       })
       .catch(onReload);

@@ -4,13 +4,13 @@ import { currentSpan, traceParentOf } from '#base/tracing/spans.js';
 import { DEFAULT_TOOLSETS, TOOLSETS, type mcpRoutes } from '#contract/mcp.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
-import type { Handlers, Principal, Reply, RouteRequest } from '../handler.js';
+import type { App } from '../app.js';
+import type { Handlers, Reply, RouteRequest } from '../handler.js';
 import { loadSdk } from '../mcp/load-sdk.js';
 import { createMcpServer, type McpCatalogue, type McpClient } from '../mcp/mcp-server.js';
 import { resourceTemplates } from '../mcp/resources.js';
 import { createRunningCalls, type RunningCalls } from '../mcp/running-calls.js';
 import { toolsOf } from '../mcp/tools.js';
-import type { Answer } from '../reply.js';
 
 export interface McpSources {
   readonly api: Readonly<Record<string, Route>>;
@@ -19,7 +19,7 @@ export interface McpSources {
   readonly openApi: () => OpenApiDocument;
   readonly pages: () => McpCatalogue['pages'];
   /** Answers a request for a client that is known already. */
-  readonly answerFor: (request: Request, principal: Principal) => Promise<Answer>;
+  readonly answerFor: App['answerFor'];
 }
 
 /** Members of a message of the protocol that are read before the SDK parses it. */
@@ -117,7 +117,7 @@ const aborted = (signal: AbortSignal): Promise<undefined> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }));
 
 function clientOf(
-  { query, principal, header }: McpRequest,
+  { query, principal, header, isStillAllowed }: McpRequest,
   signal: AbortSignal,
   answerFor: McpSources['answerFor'],
 ): McpClient {
@@ -134,7 +134,7 @@ function clientOf(
     toolsets: new Set<string>(names.includes('all') ? Object.keys(TOOLSETS) : names),
     headers: inherited,
     signal,
-    ask: (asked) => answerFor(asked, principal),
+    ask: (asked) => answerFor(asked, { principal, isStillAllowed }),
   };
 }
 

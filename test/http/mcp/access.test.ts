@@ -58,7 +58,7 @@ beforeEach(() => {
         isReadOnly: false,
         openApi: () => document,
         pages: () => [{ name: '', title: 'First' }],
-        answerFor: (request, principal) => app.answerFor(request, principal),
+        answerFor: (request, client) => app.answerFor(request, client),
       }),
     },
     version: '1.2.3',

@@ -67,7 +67,7 @@ export interface Answered {
 /** A client that a route has let in. */
 export interface KnownClient {
   readonly principal: Principal;
-  /** Whether it may still ask the route. */
+  /** Resolves to true while it may call the route. */
   isStillAllowed(): Promise<boolean>;
 }
 

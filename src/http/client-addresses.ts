@@ -47,11 +47,11 @@ export function limitConnections(
   });
 }
 
-/** Groups of an address of IPv6, and those of its network: a client has all addresses of one. */
+/** Groups of an IPv6 address, and of its network: a client usually has all addresses of a network. */
 const GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
-/** What the connections and mistakes of a client are counted by: its address, or of IPv6 the network of 64 bits. */
+/** Name under which connections and wrong keys of a client are counted: its address, or its IPv6 network of 64 bits. */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address;
   const canonical = new URL(`http://[${address.replace(/%.*/, '')}]`).hostname.slice(1, -1);

@@ -32,7 +32,7 @@ export interface Exchange {
   param(name: string): string | undefined;
   /** Who sends it, as its socket tells. */
   address(): string | undefined;
-  /** Of a request that a route sends for its client: whether that client may still ask the route. */
+  /** Set for a request that a route sends for its client: resolves to true while the client may call the route. */
   readonly isClientAllowed?: (() => Promise<boolean>) | undefined;
 }
 
@@ -74,7 +74,7 @@ export function createOperation(
   const [offered, formats] = [offeredBy(route), formatsOf(route)];
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
-  /** Whether the client may still ask, and reaches what it did at first: sharing may have been withdrawn. */
+  /** True if the client may still call the route and reaches the same documents: sharing may have been withdrawn. */
   const isAllowed = async (exchange: Exchange, reach: Reach | undefined): Promise<boolean> => {
     if (exchange.isClientAllowed !== undefined) return exchange.isClientAllowed();
     try {

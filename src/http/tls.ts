@@ -25,11 +25,11 @@ export interface TlsOptions {
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 /** How often the files are looked at: certificates are renewed days before they end. */
 const WATCH_MS = 5_000;
-/** Time for what goes on over connections that earlier authorities vouch for; then they are closed, also streams. */
+/** Time until connections that earlier authorities allowed are closed, streams included. */
 const LEAVE_MS = 15_000;
 
 export interface FollowTerms {
-  /** Authorities of clients that the server has. */
+  /** Authorities that the server accepts clients of. */
   readonly ca?: Buffer | undefined;
   readonly onReload: (failure?: unknown) => void;
   readonly watchMs?: number;
@@ -60,9 +60,9 @@ function assertCertificates(pem: Buffer, path: string): void {
 }
 
 /**
- * Has a server take what the files are changed to; what cannot be taken leaves the server as it was. Connections whose
- * clients other authorities vouched for are closed: idle ones at once, others after a while.
- * @param terms `ca` as the server has it; `onReload` is told after each change, with what was wrong
+ * Applies changed files to a server; files that cannot be used change nothing. Connections whose clients earlier
+ * authorities allowed are closed: idle ones at once, others after `leaveMs`.
+ * @param terms `onReload` is called after each change, with the failure
  * @returns ends it
  */
 export function followTls(

@@ -132,6 +132,18 @@ describe('GET /jobs/{job_id}/events', () => {
     await accepted.body!.cancel();
   });
 
+  test('a wait for a job answers nothing to a key that has ended meanwhile', async () => {
+    const { app, engine, submit, ended } = await openWorld();
+    await submit('a');
+    await vi.waitFor(async () => expect((await engine.get('backtest:a'))!.status).toBe('running'));
+    const watching = vi.spyOn(engine, 'watch');
+    const waiting = ask(app, '/jobs/backtest:a?wait=60', { headers: { 'x-api-key': 'revoked' } });
+    await vi.waitFor(() => expect(watching).toHaveBeenCalled());
+    ended.add('revoked');
+    await engine.cancel('backtest:a');
+    expect((await waiting).status).toBe(401);
+  });
+
   test('does not know unknown jobs', async () => {
     const { app } = await openWorld();
     expect((await ask(app, '/jobs/backtest:none/events')).status).toBe(404);

@@ -3,7 +3,7 @@ import type { JobRetries } from '#contract/jobs.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { DIVISOR_API_KEYS, indexOf, keys, operator, otherOf, TENANTS, type Tenant } from './two-tenants.js';
 
-/** Jobs that concern several documents, or last: what a tenant starts, retries and follows is its own. */
+/** Jobs about several documents, and streams: tenants start, retry and follow their own jobs. */
 let service: RunningService;
 
 const as = (key: string): Record<string, string> => ({ 'x-api-key': key });

@@ -254,7 +254,11 @@ describe('documents of another tenant are not reached by a reference', () => {
     ['POST', '/reports/render', { template_id: 'bravo-page' }],
     ['POST', '/reports/render', { template_id: 'FACTSHEET-A4', index_id: foreign }],
     ['POST', '/analytics/sweeps', { index_id: foreign, grid: { '/document/pipeline/weighting/cap': [0.5] } }],
-    ['POST', '/analytics/sweeps', { sweep_id: 'caps', index_id: 'alpha-eq', grid: { '/request/transaction_cost_bps': [0, 5] } }],
+    [
+      'POST',
+      '/analytics/sweeps',
+      { sweep_id: 'caps', index_id: 'alpha-eq', grid: { '/request/transaction_cost_bps': [0, 5] } },
+    ],
     ['GET', '/data/prices/A?store_id=bravo-store', undefined],
   ])('%s %s %j', async (method, path, body) => {
     const { status, body: answer } = await service.ask(method, path, body, own('alpha-'));

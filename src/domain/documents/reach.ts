@@ -19,7 +19,7 @@ export const isWithin = ({ prefixes }: Pick<Reach, 'prefixes'>, id: string): boo
 export const mayRead = (reach: Reach, kind: string, id: string): boolean =>
   isWithin(reach, id) || reach.shared.has(`${kind}/${id}`);
 
-/** Whether two clients may reach the same; undefined stands for everything. */
+/** True if two clients may reach the same; undefined is everything. */
 export function isSameReach(a: Reach | undefined, b: Reach | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return (

@@ -117,7 +117,7 @@ export function assertOwnName(id: string): void {
   if (reach !== undefined && !isWithin(reach, id)) throw outside({ ...reach, isHidden: false }, '', id);
 }
 
-/** An id that is made for the client of the present request: it begins with a prefix of it. */
+/** A generated id for the client of the present request: it begins with a prefix of the client. */
 export const ownName = (made: string): string => `${currentReach()?.prefixes[0] ?? ''}${made}`;
 
 /** What a route that knows no prefixes says to a client that is limited to some. */

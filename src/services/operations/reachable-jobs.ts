@@ -55,11 +55,11 @@ function isVisible(reach: Reach, status: JobStatus): boolean {
   return subject !== undefined && mayRead(reach, subject.kind, subject.id);
 }
 
-/** Whether a client chose the name of a job, of a run on an index that is shared with it. */
+/** True for a job that a client named: a sweep of an index that is shared with it. */
 const isNamedWithin = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
   kind === 'sweep' && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
 
-/** What a job is about: a document, or a sweep of a document that is not stored; undefined where it does not say. */
+/** The document of a job, or the sweep of a document that is not stored; undefined where it names none. */
 function subjectOf({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
   const ident = jobId.slice(jobId.indexOf(':') + 1);
   const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;

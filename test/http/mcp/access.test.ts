@@ -16,6 +16,8 @@ const document = openApiDocument(api, '1.2.3');
 /** A job that runs until it is cancelled, and what was asked of it. */
 let asked: string[];
 let isCancelled: boolean;
+/** Keys that have been revoked. */
+let revoked: Set<string>;
 let app: App;
 
 const status = () => ({
@@ -28,8 +30,9 @@ const status = () => ({
 
 const jobs: Handlers<typeof jobRoutes> = {
   listJobs: () => ({ json: { jobs: [], skipped: 0 } }),
-  async getJob({ params, query }) {
+  async getJob({ params, query, isStillAllowed }) {
     asked.push(`read ${params.job_id}`);
+    if (!(await isStillAllowed())) throw new Refusal('UNAUTHENTICATED', 'The key has ended.');
     if (params.job_id !== 'backtest:LONG')
       throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${params.job_id}.`);
     await new Promise((resolve) => setTimeout(resolve, Math.min(query.wait * 1000, 5)));
@@ -48,6 +51,7 @@ const jobs: Handlers<typeof jobRoutes> = {
 beforeEach(() => {
   asked = [];
   isCancelled = false;
+  revoked = new Set();
   app = createApp({
     api,
     handlers: {
@@ -66,7 +70,7 @@ beforeEach(() => {
     // A key is the scopes that it has.
     authenticate({ request: { headers } }) {
       const key = headers.get('authorization')?.replace('Bearer ', '');
-      if (key === undefined) throw new Refusal('UNAUTHENTICATED', 'No key.');
+      if (key === undefined || revoked.has(key)) throw new Refusal('UNAUTHENTICATED', 'No key.');
       const scopes = key.split('+').filter((word): word is Scope => (SCOPES as readonly string[]).includes(word));
       return { keyId: key, name: key, scopes: new Set(scopes) };
     },
@@ -124,6 +128,19 @@ test('waiting reports progress that grows, and cancelling the call cancels the j
   cancel.abort();
   await expect(waiting).rejects.toThrow();
   await vi.waitFor(() => expect(asked).toContain('cancelled by read+run'), { timeout: 30_000 });
+});
+
+test('a wait ends when the key of its client is revoked', async () => {
+  const agent = await agentWith('read');
+  let reports = 0;
+  const waiting = agent.client.callTool(
+    { name: 'waitForJob', arguments: { job_id: 'backtest:LONG', seconds: 50 } },
+    undefined,
+    { onprogress: () => void reports++ },
+  );
+  await vi.waitFor(() => expect(reports).toBeGreaterThan(0), { timeout: 30_000 });
+  revoked.add('read');
+  expect(errorOf((await waiting) as never)).toMatchObject({ error: { code: 'UNAUTHENTICATED' } });
 });
 
 test('a message of another session or key cancels nothing', async () => {

@@ -4,6 +4,7 @@ import { currentSpan, traceParentOf } from '#base/tracing/spans.js';
 import { DEFAULT_TOOLSETS, TOOLSETS, type mcpRoutes } from '#contract/mcp.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { App } from '../app.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 import { loadSdk } from '../mcp/load-sdk.js';
@@ -141,6 +142,7 @@ function clientOf(
 /** The answer of the transport as that of a route. A session is only a name for what may be cancelled. */
 async function replyOf(response: Response, { method }: Message, end: () => void): Promise<Reply> {
   const { status, body } = response;
+  if (status >= 400) throw await refusalOf(response);
   const type = response.headers.get('content-type') ?? 'application/json';
   const headers = method === 'initialize' ? { 'Mcp-Session-Id': randomUUID() } : {};
   if (body === null || !type.startsWith('text/event-stream')) {
@@ -150,6 +152,12 @@ async function replyOf(response: Response, { method }: Message, end: () => void)
   }
   const noBuffering = { 'X-Accel-Buffering': 'no', ...headers };
   return { status, headers: noBuffering, type, stream: untilEnd(body, end) };
+}
+
+/** The refusal of a message that the transport does not accept. */
+async function refusalOf(response: Response): Promise<Refusal> {
+  const { error } = (await response.json()) as { readonly error?: { readonly message?: string } };
+  return new Refusal('MALFORMED_REQUEST', `The message cannot be read: ${error?.message ?? response.status}.`);
 }
 
 /** A stream that reports its end, also where its reader leaves. */

@@ -8,6 +8,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp, type App } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
 import { mcpHandlers } from '#http/routes/mcp.js';
+import { createConformity } from '../conformity.js';
 import { agentAt, errorOf, textOf, toolsOf, type Agent } from './agent.js';
 
 const api = { ...jobRoutes, ...mcpRoutes };
@@ -111,6 +112,25 @@ test('without a key nothing is answered', async () => {
     new Request(`${URL_HERE}/mcp`, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }),
   );
   expect([response.status, await response.json()]).toMatchObject([401, { error: { code: 'UNAUTHENTICATED' } }]);
+});
+
+test('a message that is none of the protocol is refused as any request, and a notification is acknowledged', async () => {
+  const conforms = createConformity(document);
+  const message = { jsonrpc: '2.0', id: 1, method: 'ping' };
+  for (const [body, headers, status] of [
+    [{ ...message, method: { none: null } }, {}, 400],
+    [{ ...message, extra: 1 }, {}, 400],
+    [message, { 'mcp-protocol-version': '1999-01-01' }, 400],
+    [{ jsonrpc: '2.0', method: 'notifications/initialized' }, {}, 202],
+    [message, {}, 200],
+  ] as const) {
+    const answer = await post(body, headers);
+    expect([body, answer.status]).toEqual([body, status]);
+    const text = await answer.text();
+    const answered = { status, type: answer.headers.get('content-type'), body: text === '' ? null : JSON.parse(text) };
+    expect(conforms('callMcp', answered)).toEqual([]);
+    if (status === 400) expect(JSON.parse(text)).toMatchObject({ error: { code: 'MALFORMED_REQUEST' } });
+  }
 });
 
 test('waiting reports progress that grows, and cancelling the call cancels the job', async () => {

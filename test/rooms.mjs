@@ -195,7 +195,7 @@ export const FAMILIES = {
     'optimisation',
     'reports',
     'sql',
-    'door.ts',
+    'entry-point.ts',
     'rest.ts',
     'tasks.ts',
     'main.ts',

@@ -12,9 +12,9 @@ import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import type { Settings } from './settings.js';
 
 /**
- * The keys of stored secrets. Those that are stored as they are, or that an earlier key encrypted, are encrypted with the
- * first one at once.
- * @throws StartRefusal where the file holds no key
+ * Opens the keys of stored secrets. Secrets that are stored as they are, or that an earlier key encrypted, are encrypted
+ * with the first key at once.
+ * @throws StartRefusal if the file contains no key
  */
 export async function openSecrets(
   { secretKeyFile, secretKey }: Pick<Settings, 'secretKeyFile' | 'secretKey'>,

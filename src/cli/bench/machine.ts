@@ -4,15 +4,15 @@ import { openblasEngine } from '#kernels/engines/openblas.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { fastestMs } from './fastest.js';
 
-/** What this machine can do at most, measured beside the kernels: their figures mean something only next to these. */
+/** Measured limits of this machine, the yardstick for the kernel timings. */
 export interface Limits {
-  /** A large product by the system's BLAS, GFLOP/s; null if there is none. */
+  /** Product of large matrices by the system's BLAS in GFLOP/s; null if there is none. */
   readonly blas: number | null;
-  /** What that BLAS is and the instruction set it chose, or why there is none. */
+  /** Name and instruction set of that BLAS, or the reason for its absence. */
   readonly blasName: string;
-  /** The same product by the WebAssembly engine, GFLOP/s. */
+  /** Product of the same matrices by the WebAssembly engine in GFLOP/s. */
   readonly wasm: number;
-  /** Reading memory far larger than the caches, GB/s. */
+  /** Throughput of reading memory far larger than the caches in GB/s. */
   readonly sweep: number;
 }
 
@@ -31,7 +31,7 @@ export async function measureLimits(): Promise<Limits> {
   };
 }
 
-/** The processor as its maker calls it, and how many of them. */
+/** Model name of the processor and the number of its cores. */
 export function processorName(): string {
   return `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
 }

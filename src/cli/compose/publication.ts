@@ -7,7 +7,7 @@ import type { ViewMaker } from '#services/runs/view-maker.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Rooms } from './rooms.js';
 
-/** Published closes, and the keys that sign them. */
+/** Composes published closes and their signing keys. */
 export function composePublication(rooms: Rooms, { maker }: { readonly maker: ViewMaker }) {
   const terms = { ...rooms, maker, archive, timestamp: () => formatTimestamp(rooms.now()) };
   const signingKeys = createSigningKeys(terms);

@@ -29,7 +29,7 @@ import type { RoomsOfJobs } from './documents-of-jobs.js';
 import type { Closable } from './rooms.js';
 import { composeSql } from './sql.js';
 
-/** Backtests, what is computed from their stored runs, and what is priced on them. */
+/** Composes backtests, the views of their stored runs, and pricing on them. */
 export function composeRuns(
   rooms: RoomsOfJobs,
   { calendarViews, open }: { readonly calendarViews: CalendarViews; readonly open: Closable[] },

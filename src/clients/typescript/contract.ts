@@ -6255,7 +6255,7 @@ export interface PublishRequest {
   readonly through?: string | undefined;
   /** Whether closes that differ are published again. */
   readonly restate?: boolean | undefined;
-  /** Why, for the log; a restatement needs one. */
+  /** Reason for the log; a restatement requires one. */
   readonly reason?: string | undefined;
   /** Publish closes for which constituents have no bar; their entries record it. */
   readonly allow_partial?: boolean | undefined;
@@ -7542,7 +7542,7 @@ export interface RiskModelRequest {
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
   /** Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles. */
   readonly half_life?: number | null | undefined;
-  /** Whether dividends count. */
+  /** Total returns include dividends; price returns do not. */
   readonly returns?: 'total' | 'price' | undefined;
 }
 
@@ -7665,7 +7665,7 @@ export interface RiskValidationJobStatus {
 export interface RiskValidationRequest {
   /** First day a forecast is made on; by default the first with a whole window behind it. */
   readonly start?: string | null | undefined;
-  /** Last day of an outcome. */
+  /** Last outcome date. */
   readonly end?: string | null | undefined;
   /** Returns behind each forecast, up to its day. */
   readonly sessions?: number | undefined;
@@ -7709,7 +7709,7 @@ export interface RiskValidationView {
   readonly sessions: number;
   /** Sessions of an outcome. */
   readonly horizon: number;
-  /** Index whose held weights are a portfolio. */
+  /** Index whose weights are tested as a portfolio. */
   readonly index_id: string | null;
   /** Day of the first forecast. */
   readonly start: string;
@@ -10596,7 +10596,7 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: DataVersions;
   };
-  /** Values that two contents of the served store have otherwise. */
+  /** Values that differ between two versions of the data. */
   diffDataVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query: { readonly from: number; readonly to: number; readonly limit?: number | undefined; readonly appended?: boolean | undefined } };
     answer: DataDifference;

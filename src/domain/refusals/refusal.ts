@@ -171,7 +171,7 @@ export const ERRORS = {
     status: null,
     help: 'A stored risk model was estimated again or deleted while the job that uses it waited; ask again.',
   },
-  WORKER_CRASHED: { status: null, help: 'The job took its thread down too many times.' },
+  WORKER_CRASHED: { status: null, help: 'The job crashed its thread too many times.' },
   JOB_INTERRUPTED: {
     status: null,
     help: 'The attempts of the job ended too often for reasons outside of it: their processes ended, fell silent or gave it back.',

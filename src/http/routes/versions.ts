@@ -13,7 +13,7 @@ import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
 import { PluginDocument } from '#domain/documents/plugin-document.js';
 import type { Handlers, Reply } from '../handler.js';
 
-/** The services whose documents have versions: a restoration is a write of theirs. */
+/** Services with versioned documents; a restoration is one of their writes. */
 export interface VersionedServices {
   readonly versions: Versions;
   readonly indices: Pick<Indices, 'replace'>;
@@ -28,16 +28,16 @@ export interface VersionedServices {
 export function versionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
   const { versions, indices, strategies, optimisations, reports, watchlists, plugins, datasets } = services;
   const index = familyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
-    saved(await indices.replace(id, body, ifMatch, by)),
+    savedReply(await indices.replace(id, body, ifMatch, by)),
   );
   const strategy = familyHandlers(versions, 'strategy', 'strategy_id', async ({ body }, id, ifMatch, by) =>
-    saved(await strategies.replace(id, body, ifMatch, by)),
+    savedReply(await strategies.replace(id, body, ifMatch, by)),
   );
   const set = familyHandlers(versions, 'constraint-set', 'constraint_set_id', async ({ body }, id, ifMatch, by) =>
-    saved(await optimisations.replaceSet(id, body, ifMatch, by)),
+    savedReply(await optimisations.replaceSet(id, body, ifMatch, by)),
   );
   const template = familyHandlers(versions, 'template', 'template_id', async ({ body }, id, ifMatch, by) =>
-    saved(await reports.putTemplate(id, body, ifMatch, by)),
+    savedReply(await reports.putTemplate(id, body, ifMatch, by)),
   );
   const watchlist = familyHandlers(versions, 'watchlist', 'watchlist_id', async ({ body }, id, ifMatch, by) => {
     const restored = await watchlists.put(id, WatchlistDocument.parse(body), ifMatch, by);
@@ -83,7 +83,7 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
   };
 }
 
-/** Writes a version again. */
+/** Restores a version. */
 type Restore = (
   version: VersionContent,
   id: string,
@@ -91,7 +91,10 @@ type Restore = (
   by: Authorship,
 ) => Promise<Reply>;
 
-const saved = ({ saved: json, etag }: { readonly saved: unknown; readonly etag: string }): Reply => ({ json, etag });
+const savedReply = ({ saved: json, etag }: { readonly saved: unknown; readonly etag: string }): Reply => ({
+  json,
+  etag,
+});
 
 interface OfDocument<N extends string> {
   readonly params: { readonly [K in N]: string };
@@ -101,7 +104,7 @@ interface OfVersion<N extends string> {
   readonly params: { readonly [K in N | 'version']: string };
 }
 
-/** The four handlers of a family whose documents are named by one parameter of the path. */
+/** Creates the four handlers of a family whose documents are named by one path parameter. */
 function familyHandlers<N extends string>(versions: Versions, kind: VersionedKind, name: N, write: Restore) {
   return {
     list: async (request: OfDocument<N> & { readonly query: Parameters<Versions['list']>[1] }): Promise<Reply> => ({

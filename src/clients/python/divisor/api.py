@@ -192,7 +192,7 @@ class Operations:
     def get_methodology_template(self, methodology_id: str, *, index_id: Optional[str] = None, base_date: Optional[c.Date] = None) -> c.MethodologyTemplateDetail:
         """One published methodology as index documents, ready to be stored.
 
-        :param index_id: Id of the index; those of further documents begin with it. Default: the ids of the template.
+        :param index_id: Id of the index, and prefix of the ids of its further documents. Default: the ids of the template.
         :param base_date: Base date of every document. Default: a year into the served store, or that of the template.
         """
         return cast("c.MethodologyTemplateDetail", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}", query={"index_id": index_id, "base_date": base_date}))
@@ -1093,7 +1093,7 @@ class Operations:
         return cast("c.DataVersions", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions", query={"limit": limit, "before": before}))
 
     def diff_data_versions(self, store_id: str, from_: int, to: int, *, limit: Optional[int] = None, appended: Optional[bool] = None) -> c.DataDifference:
-        """Values that two contents of the served store have otherwise.
+        """Values that differ between two versions of the data.
 
         :param store_id: Id of the data store.
         :param from_: A version.
@@ -1510,8 +1510,8 @@ class Operations:
     def get_published(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.PublishedLog:
         """The published log of an index, also of one that is deleted.
 
-        :param start: Entries of this date and after it.
-        :param end: Entries of this date and before it.
+        :param start: First date.
+        :param end: Last date.
         :param format: Instead of `Accept`.
         """
         return cast("c.PublishedLog", self._transport.json("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end, "format": format}))
@@ -1520,8 +1520,8 @@ class Operations:
         """The published log of an index, also of one that is deleted.
 
         :param media: What is wanted instead of JSON.
-        :param start: Entries of this date and after it.
-        :param end: Entries of this date and before it.
+        :param start: First date.
+        :param end: Last date.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end, "format": format}, accept=media)
@@ -1560,7 +1560,7 @@ class Operations:
         :param end: Entries of this day or time and before it.
         :param kind: Kind of document.
         :param id: Id of a document. Entries that belong to it, such as published closes of an index, match as well.
-        :param author: Who wrote.
+        :param author: Author of the write.
         :param after: Entries after this number.
         :param limit: Maximum number of entries. Default: all.
         :param format: Instead of `Accept`.
@@ -1575,7 +1575,7 @@ class Operations:
         :param end: Entries of this day or time and before it.
         :param kind: Kind of document.
         :param id: Id of a document. Entries that belong to it, such as published closes of an index, match as well.
-        :param author: Who wrote.
+        :param author: Author of the write.
         :param after: Entries after this number.
         :param limit: Maximum number of entries. Default: all.
         :param format: Instead of `Accept`.

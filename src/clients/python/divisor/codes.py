@@ -360,7 +360,7 @@ class RiskModelChanged(DivisorError):
 
 
 class WorkerCrashed(DivisorError):
-    """The job took its thread down too many times."""
+    """The job crashed its thread too many times."""
 
 
 class JobInterrupted(DivisorError):

@@ -7008,7 +7008,7 @@ class PublishRequest(t.TypedDict, total=False):
     through: Date
     #: Whether closes that differ are published again.
     restate: bool
-    #: Why, for the log; a restatement needs one.
+    #: Reason for the log; a restatement requires one.
     reason: str
     #: Publish closes for which constituents have no bar; their entries record it.
     allow_partial: bool
@@ -8388,7 +8388,7 @@ class RiskModelRequest(t.TypedDict, total=False):
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
-    #: Whether dividends count.
+    #: Total returns include dividends; price returns do not.
     returns: t.Literal["total", "price"]
 
 
@@ -8518,7 +8518,7 @@ class RiskValidationJobStatus(t.TypedDict):
 class RiskValidationRequest(t.TypedDict, total=False):
     #: First day a forecast is made on; by default the first with a whole window behind it.
     start: t.Optional[Date]
-    #: Last day of an outcome.
+    #: Last outcome date.
     end: t.Optional[Date]
     #: Returns behind each forecast, up to its day.
     sessions: int
@@ -8567,7 +8567,7 @@ class RiskValidationView(t.TypedDict):
     sessions: int
     #: Sessions of an outcome.
     horizon: int
-    #: Index whose held weights are a portfolio.
+    #: Index whose weights are tested as a portfolio.
     index_id: t.Optional[str]
     #: Day of the first forecast.
     start: str

@@ -1,10 +1,9 @@
-import type { z } from 'zod';
-import type { Replacement } from '#contract/indices/replacement.js';
+import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { NamedSwap } from '#domain/books/named-swaps.js';
 import { formatDay } from '#domain/time/days.js';
 
 /** Changes of constituents between reviews on the wire. */
-export function toReplacements(swaps: readonly NamedSwap[]): z.infer<typeof Replacement>[] {
+export function toReplacements(swaps: readonly NamedSwap[]): IndexExplanation['replacements'] {
   return swaps.map(({ date, rule, entered, left, decision, ranked, rank, leftRank }) => ({
     date: formatDay(date),
     rule,

@@ -6,7 +6,7 @@ import { knownCompositions } from '#domain/books/known-compositions.js';
 import { hasMemberChanges } from '#domain/books/member-changes.js';
 import { pendingSwaps, type NamedSwap } from '#domain/books/named-swaps.js';
 import { pendingChange, type PendingComposition } from '#domain/books/pending-changes.js';
-import { announcementOf, areAnnounced, nextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
+import { areAnnounced, nextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
 import type { Decided } from '#domain/books/decider.js';
 import { takeEffect } from '#domain/books/take-effect.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
@@ -32,6 +32,7 @@ import type { RebalancePackQuestion } from '#jobs/tasks/indices.js';
 import { answerBytes } from '../output/hand-over.js';
 import { composerFor } from '../input/index-composer.js';
 import { onEngine } from '../input/numerics.js';
+import { unannounced } from './unannounced.js';
 import { openedMarket } from '../input/open-markets.js';
 
 /** The orders that bring accounts to an index, as a RebalancePack. */
@@ -277,19 +278,6 @@ function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersIn
 function allEnded(indexId: string, decided: Day): Refusal {
   const message = `Every name that the index ${indexId} holds as decided on ${formatDay(decided)} has ended.`;
   return new Refusal('EMPTY_INDEX', message);
-}
-
-/** The orders are for no announced rebalance: which one comes. */
-function unannounced({ id, rebalance }: IndexDocument, day: Day, next: NextRebalance | undefined): Finding {
-  const path = 'as_of';
-  const of = `the orders are for what the rules decide on ${formatDay(day)}`;
-  if (next !== undefined) {
-    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is ${next.announcement === undefined ? 'decided' : 'announced'} on ${formatDay(announcementOf(next))}: ${of}.`;
-    return { severity: 'info', code: 'NOT_ANNOUNCED', path, message };
-  }
-  const { frequency } = rebalance;
-  const message = `No rebalance of ${id} comes on or after ${formatDay(day)}, its frequency is ${frequency}: ${of}.`;
-  return { severity: 'warning', code: 'NOT_ANNOUNCED', path, message };
 }
 
 function weightsOf({ columns, weights }: Pick<Decided, 'columns' | 'weights'>): ReadonlyMap<number, number> {

@@ -25,6 +25,7 @@ import { compositionDate } from '../schedule/date-in-force.js';
 import { readsOf } from './bound-pipeline.js';
 import type { DatapointRead } from '../datapoints/datapoint-read.js';
 import type { Trace } from './decide.js';
+import type { ExplainedCapping, ExplainedDrift, ExplainedWeighting } from './explained-parts.js';
 import { ruleDecider } from './preview.js';
 import type { Reason } from './selection-class.js';
 import { expressionWords } from '../datapoints/expressions/sentences.js';
@@ -82,34 +83,6 @@ export interface ExplainedRule {
   readonly constituent: boolean;
   readonly kept: boolean;
   readonly reason: Reason;
-}
-
-export interface ExplainedWeighting {
-  readonly formula: string;
-  readonly parts: Readonly<Record<string, number | string | null>>;
-  /** Raw weight before normalisation. */
-  readonly raw: number;
-  /** Sum of the raw weights of all names. */
-  readonly rawTotal: number;
-  /** raw / rawTotal. */
-  readonly uncapped: number;
-}
-
-export interface ExplainedCapping {
-  readonly cap: number | null;
-  readonly floor: number;
-  /** weight = min(cap, max(floor, scale * uncapped)). */
-  readonly scale: number;
-  readonly capped: boolean;
-  /** Redistribution under a single cap, round by round. */
-  readonly rounds: readonly { readonly scale: number; readonly joined: readonly string[] }[];
-}
-
-export interface ExplainedDrift {
-  /** Weight held at the close of the session, null when it is no longer held. */
-  readonly held: number | null;
-  /** held - applied. */
-  readonly change: number;
 }
 
 /** The name and day that are asked about. */

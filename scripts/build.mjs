@@ -75,6 +75,11 @@ const STEPS = {
     outputs: ['dist/kernels/wasm/kernels.wasm', 'dist/kernels/wasm/kernels-relaxed.wasm'],
     commands: [['kernels/wasm/build.mjs']],
   },
+  native: {
+    inputs: ['kernels/native'],
+    outputs: ['dist/kernels/native/built.json'],
+    commands: [['kernels/native/build.mjs']],
+  },
   bundle: {
     after: ['sources'],
     inputs: ['src', 'kernels', 'workers', 'scripts/bundle.mjs'],

@@ -9,7 +9,7 @@ import type { PathRequest, PathTallies } from '../simulation/simulate-paths.js';
 import type { BlockSums } from '../sums/halving-choices.js';
 import type { WeightedValues } from '../sums/weighted-percentiles.js';
 
-export const ENGINE_NAMES = ['wasm', 'wasm-relaxed', 'openblas', 'tensorflow', 'reference'] as const;
+export const ENGINE_NAMES = ['wasm', 'native', 'wasm-relaxed', 'openblas', 'tensorflow', 'reference'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 /**

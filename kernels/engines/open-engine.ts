@@ -1,11 +1,12 @@
 import type { Engine, EngineName } from './engine.js';
+import { nativeEngine } from './native.js';
 import { openblasEngine } from './openblas.js';
 import { referenceEngine } from './reference.js';
 import { tensorflowEngine } from './tensorflow.js';
 import { relaxedWasmEngine } from './relaxed-wasm.js';
 import { wasmEngine } from './wasm.js';
 
-/** Values of the setting `numerics`; `auto` uses OpenBLAS where it is installed, else `wasm`. */
+/** Values of the setting `numerics`; `auto` uses `native` where it has the bits of `wasm`, else `wasm`. */
 export type EngineSetting = EngineName | 'auto';
 
 /** The engine that runs, and why others do not. */
@@ -25,10 +26,11 @@ export interface EngineChoice {
 /** Engines to try, best first, by setting: whatever is asked for, something runs in the end. */
 const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
   wasm: ['wasm', 'reference'],
+  native: ['native', 'wasm', 'reference'],
   'wasm-relaxed': ['wasm-relaxed', 'wasm', 'reference'],
   openblas: ['openblas', 'wasm', 'reference'],
   tensorflow: ['tensorflow', 'wasm', 'reference'],
-  auto: ['openblas', 'wasm', 'reference'],
+  auto: ['native', 'wasm', 'reference'],
   reference: ['reference'],
 };
 
@@ -63,6 +65,7 @@ interface Opened {
 
 const OPEN: Readonly<Record<EngineName, (threads: () => number) => Promise<Opened>>> = {
   wasm: async (threads) => ({ engine: wasmEngine({ threads }) }),
+  native: async (threads) => ({ engine: nativeEngine({ threads }) }),
   'wasm-relaxed': async (threads) => ({ engine: relaxedWasmEngine({ threads }) }),
   openblas: async (threads) => ({ engine: await openblasEngine(wasmOrPlain(threads)) }),
   async tensorflow(threads) {

@@ -3,6 +3,8 @@
  * bytes of workspace that a kernel needs.
  */
 export interface KernelExports {
+  /** Has native kernels do what takes that many multiply-adds or more; `scratch` is what a product of theirs needs. */
+  useNative(multiplyAdds: number, scratch: number): void;
   /** Tile rows of X'X, which threads may share among them; the first is the longest. */
   symmetricRankKTileRows(columns: number): number;
   symmetricRankKScratch(rows: number, columns: number): number;

@@ -1,9 +1,7 @@
 import type { Engine, EngineName } from './engine.js';
 import { nativeEngine } from './native.js';
-import { openblasEngine } from './openblas.js';
 import { referenceEngine } from './reference.js';
 import { tensorflowEngine } from './tensorflow.js';
-import { relaxedWasmEngine } from './relaxed-wasm.js';
 import { wasmEngine } from './wasm.js';
 
 /** Values of the setting `numerics`; `auto` uses `native` where it has the bits of `wasm`, else `wasm`. */
@@ -27,8 +25,6 @@ export interface EngineChoice {
 const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
   wasm: ['wasm', 'reference'],
   native: ['native', 'wasm', 'reference'],
-  'wasm-relaxed': ['wasm-relaxed', 'wasm', 'reference'],
-  openblas: ['openblas', 'wasm', 'reference'],
   tensorflow: ['tensorflow', 'wasm', 'reference'],
   auto: ['native', 'wasm', 'reference'],
   reference: ['reference'],
@@ -66,20 +62,9 @@ interface Opened {
 const OPEN: Readonly<Record<EngineName, (threads: () => number) => Promise<Opened>>> = {
   wasm: async (threads) => ({ engine: wasmEngine({ threads }) }),
   native: async (threads) => ({ engine: nativeEngine({ threads }) }),
-  'wasm-relaxed': async (threads) => ({ engine: relaxedWasmEngine({ threads }) }),
-  openblas: async (threads) => ({ engine: await openblasEngine(wasmOrPlain(threads)) }),
   async tensorflow(threads) {
-    const exact = wasmOrPlain(threads);
+    const { engine: exact } = await openEngine('auto', threads);
     return { engine: await tensorflowEngine(exact), exact };
   },
   reference: async () => ({ engine: referenceEngine }),
 };
-
-/** Complements a foreign library; the plain definitions do where WebAssembly SIMD is missing. */
-function wasmOrPlain(threads: () => number): Engine {
-  try {
-    return wasmEngine({ threads });
-  } catch {
-    return referenceEngine;
-  }
-}

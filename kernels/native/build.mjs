@@ -1,11 +1,12 @@
 // Compiles the native kernels to one shared library for this platform, where there is a C compiler: CC, cc, gcc or clang.
 // Without one, or where it fails, services work by WebAssembly, and `built.json` says why.
 import { spawn } from 'node:child_process';
-import { accessSync, constants, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
-import { arch, env, platform, stderr } from 'node:process';
+import { dirname, join } from 'node:path';
+import { arch, platform, stderr } from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { compilerHere } from '../../scripts/c-compiler.mjs';
 
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 const TARGET = fileURLToPath(new URL('../../dist/kernels/native/', import.meta.url));
@@ -21,22 +22,6 @@ const SETS = {
   },
   arm64: { neon: ['-DLANES=2'] },
 };
-
-/** The compiler that a build takes, undefined where there is none. */
-export function compilerHere() {
-  const folders = (env.PATH ?? '').split(delimiter);
-  const isHere = (name) => (dirname(name) === '.' ? folders.some((folder) => isProgram(join(folder, name))) : isProgram(name));
-  return [env.CC, 'cc', 'gcc', 'clang'].find((name) => name && isHere(name));
-}
-
-function isProgram(path) {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /**
  * Compiles the kernels of an architecture to a library, with other sources if wanted.

@@ -1,4 +1,4 @@
-import { subtractProduct } from './fused';
+import { subtractProduct } from './products';
 import { isNative, nativeCholesky } from './native';
 import { pack, panelBytes, panelsOf } from './pack';
 import { PANEL_SKEW } from './panel-skew';

@@ -1,4 +1,4 @@
-import { subtractProduct } from './fused';
+import { subtractProduct } from './products';
 import { gemm, gemmScratch } from './gemm';
 import { isNative, nativeSolveLower, nativeSolveLowerTransposed } from './native';
 import { panelBytes, panelsOf } from './pack';

@@ -2,7 +2,7 @@ import { didYouMean } from '#base/text/nearest-name.js';
 
 /** Words that other services have for settings, by the flag that is meant here: no misspelling leads there. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
-  '--numerics': ['engine', 'engines', 'kernels', 'blas', 'backend'],
+  '--numerics': ['engine', 'engines', 'kernels', 'blas', 'openblas', 'backend'],
   '--workers': ['threads', 'cores', 'concurrency'],
   '--host': ['bind', 'listen', 'address'],
   '--home': ['data', 'data-dir', 'dir'],

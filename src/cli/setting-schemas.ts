@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ENGINE_NAMES } from '#kernels/engines/engine.js';
 import { withoutUrlPassword, withoutUrlPasswords } from '#base/text/url-passwords.js';
 import { hostPortOf } from '#base/text/host-port.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
@@ -74,6 +75,15 @@ export const databaseUrl = z
   })
   .transform((text) => (text === '' ? undefined : text));
 
+/** Engines of earlier versions, by the one that replaced them. */
+const REPLACED: Readonly<Record<string, string>> = { openblas: 'native', 'wasm-relaxed': 'native' };
+
+/** Name of an engine, or `auto`. */
+export const engineWord = z.preprocess(
+  (text) => REPLACED[String(text)] ?? text,
+  z.enum(['auto', ...ENGINE_NAMES]),
+);
+
 const given = z
   .string()
   .regex(
@@ -129,7 +139,7 @@ function shownSecret(value: unknown): string {
 
 /** The words that a setting may be; none where it takes any. */
 export function wordsOf(schema: z.ZodType): readonly string[] {
-  if (schema instanceof z.ZodPipe) return wordsOf(schema.in as z.ZodType); // of a schema of zod
+  if (schema instanceof z.ZodPipe) return wordsOf((schema.in instanceof z.ZodTransform ? schema.out : schema.in) as z.ZodType); // of a schema of zod
   return schema instanceof z.ZodEnum ? schema.options.map(String) : [];
 }
 

@@ -68,8 +68,9 @@ export async function createProject(): Promise<Project> {
   await write(`${CLIENT}/contract.ts`, 'export const contract = 1;\n');
   await write(
     'kernels/wasm/build.mjs',
-    step('kernels', ['dist/kernels/wasm/kernels.wasm', 'dist/kernels/wasm/kernels-relaxed.wasm']),
+    step('kernels', ['dist/kernels/wasm/kernels.wasm']),
   );
+  await write('kernels/native/build.mjs', step('native', ['dist/kernels/native/built.json']));
   await write(`${CONSOLE}/main.tsx`, 'export const page = 1;\n');
   await write('scripts/console.mjs', step('console', ['dist/console/index.html']));
   await write('src/engine/api.ts', 'export const api = 1;\n');

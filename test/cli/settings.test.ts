@@ -140,7 +140,7 @@ test('no setting that may hold a secret is repeated, and an address is shown wit
 });
 
 test.each(['openblas', 'wasm-relaxed'])('the engine %s of earlier versions is read as the one that replaced it', (name) => {
-  expect(readSettings(['--numerics', name], {}).numerics).toBe('native');
+  expect(readSettings(['--numerics', name], {}).settings.numerics).toBe('native');
 });
 
 test('a flag that is misspelt is answered with the one that is meant', async () => {

@@ -6,8 +6,8 @@ import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import type { Settings } from './settings.js';
 
 /**
- * The key of stored secrets, by which those that are stored as they are are encrypted at once.
- * @throws StartRefusal where the file holds no key
+ * Opens the key that encrypts stored secrets, and encrypts existing plain secrets at once.
+ * @throws StartRefusal if the file contains no key
  */
 export async function openSecrets(
   { secretKeyFile, secretKey }: Pick<Settings, 'secretKeyFile' | 'secretKey'>,
@@ -25,10 +25,10 @@ async function keyOf(file: string | undefined, text: string): Promise<Buffer | u
   });
   const key = secretKeyIn(content);
   if (key !== undefined) return key;
-  throw new StartRefusal(EXIT_CONFIGURATION, `The file ${file} must hold 32 bytes in base64 or hexadecimal digits.`);
+  throw new StartRefusal(EXIT_CONFIGURATION, `The file ${file} must contain 32 bytes in base64 or hexadecimal digits.`);
 }
 
-/** Encrypts the signing keys and the passwords of sources that were stored before there was a key. */
+/** Encrypts the signing keys and the passwords of sources that were stored before a key was configured. */
 async function protectStored(documents: DocumentStore, { seal, isSealed }: SecretBox): Promise<void> {
   const { documents: keys } = await documents.list('signing-key', (body) => SigningKey.safeParse(body).data);
   const { documents: stores } = await documents.list('store', (body) => body as Readonly<Record<string, unknown>>);

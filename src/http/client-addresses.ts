@@ -3,8 +3,8 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 
 /**
- * The address of a client: that of the connection, or where a trusted proxy made it the last one before trusted proxies
- * in `X-Forwarded-For`.
+ * Returns the address of a client: that of the connection, or behind trusted proxies the last untrusted one in
+ * `X-Forwarded-For`.
  */
 export function clientAddress(
   peer: string | undefined,
@@ -15,14 +15,14 @@ export function clientAddress(
   let client = peer;
   for (const hop of forwardedFor.split(',').toReversed()) {
     const address = hop.trim();
-    if (isIP(address) === 0) return client; // what stands before it cannot be trusted
+    if (isIP(address) === 0) return client; // earlier entries are untrusted
     client = address;
     if (!isTrustedProxy(address)) return client;
   }
   return client;
 }
 
-/** Closes connections of an address that has too many, those of trusted proxies excepted. */
+/** Closes connections beyond the limit of an address, except those of trusted proxies. */
 export function limitConnections(
   server: Pick<Server, 'on'>,
   isTrustedProxy: IsAddressOf,

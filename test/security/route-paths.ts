@@ -10,6 +10,7 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   store_id: (tenant) => `${tenant}store`,
   model_id: (tenant) => `${tenant}model`,
   document_id: (tenant) => `${tenant}eq`,
+  schedule_id: (tenant) => `${tenant}close`,
   plugin_id: (tenant) => `${tenant}plugin`,
   sweep_id: (tenant) => `${tenant}sweep`,
   job_id: (tenant) => `backtest:${tenant}eq`,

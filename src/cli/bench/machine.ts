@@ -4,15 +4,15 @@ import { nativeEngine } from '#kernels/engines/native.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { fastestMs } from './fastest.js';
 
-/** What this machine can do at most, measured beside the kernels: their figures mean something only next to these. */
+/** Measured limits of this machine, the yardstick for the kernel timings. */
 export interface Limits {
-  /** A large product by the native kernels, GFLOP/s; null if there are none. */
+  /** Product of large matrices by the native kernels in GFLOP/s; null if there are none. */
   readonly native: number | null;
-  /** The instruction set of those kernels, or why there are none. */
+  /** Instruction set of those kernels, or the reason for their absence. */
   readonly nativeName: string;
-  /** The same product by the WebAssembly engine, GFLOP/s. */
+  /** Product of the same matrices by the WebAssembly engine in GFLOP/s. */
   readonly wasm: number;
-  /** Reading memory far larger than the caches, GB/s. */
+  /** Throughput of reading memory far larger than the caches in GB/s. */
   readonly sweep: number;
 }
 
@@ -39,7 +39,7 @@ function nativeOrWhy(): Engine | Error {
   }
 }
 
-/** The processor as its maker calls it, and how many of them. */
+/** Model name of the processor and the number of its cores. */
 export function processorName(): string {
   return `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
 }

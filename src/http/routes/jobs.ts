@@ -5,8 +5,8 @@ import { framedStream } from '#services/shared/framed-stream.js';
 import type { Handlers, Reply } from '../handler.js';
 
 /**
- * Proxies close a connection that says nothing; this is well below the 60 s most of them wait. A key that has ended ends
- * its quiet streams within this time.
+ * Interval of comments on a quiet stream, well below the 60 s after which most proxies close it. It also ends
+ * the streams of a key that expired.
  */
 const COMMENT_EVERY_MS = 15_000;
 
@@ -37,7 +37,7 @@ function eventsReply(events: AsyncIterableIterator<AnyJobEvent>, isStillAllowed:
   };
 }
 
-/** A status with its result. A result kept as bytes is passed through between head and tail, never parsed. */
+/** Replies with a status and its result. A result stored as bytes is passed through, never parsed. */
 export async function jobReply({ status, resultBytes }: JobView): Promise<Reply> {
   if (resultBytes === null) return { json: status };
   const { result: _, ...rest } = status;
@@ -71,7 +71,7 @@ function parseEventId(header: string | undefined): number | undefined {
   return header !== undefined && /^\d{1,16}$/.test(header) ? Number(header) : undefined;
 }
 
-/** The events as text, until their end or until the client may no longer ask for them: that is checked before each. */
+/** Writes events as text until they end or the client loses access, which is checked before each event. */
 function eventStream(
   events: AsyncIterableIterator<AnyJobEvent>,
   isStillAllowed: () => Promise<boolean>,
@@ -79,8 +79,8 @@ function eventStream(
   const encoder = new TextEncoder();
   let comments: NodeJS.Timeout | undefined;
   const comment = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
-    if (!(await isStillAllowed())) return void (await events.return?.()); // which ends the pull that waits
-    // A client that reads nothing has comments waiting for it already.
+    if (!(await isStillAllowed())) return void (await events.return?.()); // ends the pending pull
+    // A client that does not read already has comments queued.
     if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(':\n\n'));
   };
   return new ReadableStream<Uint8Array>({

@@ -18,11 +18,11 @@ export interface McpSources {
   readonly isReadOnly: boolean;
   readonly openApi: () => OpenApiDocument;
   readonly pages: () => McpCatalogue['pages'];
-  /** Answers a request for a client that is known already. */
+  /** Answers a request on behalf of an authenticated client. */
   readonly answerFor: (request: Request, principal: Principal) => Promise<Answer>;
 }
 
-/** Members of a message of the protocol that are read before the SDK parses it. */
+/** Members of a protocol message that are read before the SDK parses it. */
 interface Message {
   readonly id?: unknown;
   readonly method?: unknown;
@@ -32,8 +32,8 @@ interface Message {
 type McpRequest = RouteRequest<(typeof mcpRoutes)['callMcp']>;
 
 /**
- * Answers agents. A server of the protocol lives for one request, so that every front of a service can answer every message;
- * only the requests that run are remembered, for messages that cancel them.
+ * Answers agents. A protocol server lives for one request, so that every front of a service can answer every
+ * message; the service only remembers running requests, for messages that cancel them.
  */
 export function mcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
   const { api, version, isReadOnly } = sources;
@@ -57,12 +57,12 @@ export function mcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
       }
       if (!isId(message.id)) return { status: 202 }; // the server sends no requests, and other notifications change nothing
       const call = running.begin({ keyId, session, id: message.id });
-      return answered(request, message, { call, catalogue: catalogue(), answerFor: sources.answerFor });
+      return answerMessage(request, message, { call, catalogue: catalogue(), answerFor: sources.answerFor });
     },
   };
 }
 
-/** Characters of a session's name that are looked at; the service gives 36. */
+/** Maximum length of a session name that is read; names of the service have 36 characters. */
 const SESSION_MAX = 64;
 
 const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
@@ -73,7 +73,7 @@ interface Answering {
   readonly answerFor: McpSources['answerFor'];
 }
 
-async function answered(
+async function answerMessage(
   request: McpRequest,
   message: Message,
   { call, catalogue, answerFor }: Answering,
@@ -90,7 +90,7 @@ async function answered(
   try {
     await server.connect(transport);
     const version = request.header('mcp-protocol-version');
-    const asked = new Request('http://localhost/mcp', {
+    const transportRequest = new Request('http://localhost/mcp', {
       method: 'POST',
       headers: {
         accept: 'application/json, text/event-stream',
@@ -98,9 +98,12 @@ async function answered(
         ...(version === undefined ? {} : { 'mcp-protocol-version': version }),
       },
     });
-    // A client that cancels a request expects no answer to it.
+    // A client that cancels a request expects no response to it.
     const cancelled = aborted(call.signal);
-    const response = await Promise.race([transport.handleRequest(asked, { parsedBody: message }), cancelled]);
+    const response = await Promise.race([
+      transport.handleRequest(transportRequest, { parsedBody: message }),
+      cancelled,
+    ]);
     if (response === undefined) {
       end();
       return { status: 202 };
@@ -138,7 +141,10 @@ function clientOf(
   };
 }
 
-/** The answer of the transport as that of a route. A session is only a name for what may be cancelled. */
+/**
+ * Converts a response of the transport to a route's reply. A session is only a name for requests that can be
+ * cancelled.
+ */
 async function replyOf(response: Response, { method }: Message, end: () => void): Promise<Reply> {
   const { status, body } = response;
   const type = response.headers.get('content-type') ?? 'application/json';
@@ -152,7 +158,7 @@ async function replyOf(response: Response, { method }: Message, end: () => void)
   return { status, headers: noBuffering, type, stream: untilEnd(body, end) };
 }
 
-/** A stream that reports its end, also where its reader leaves. */
+/** Reports the end of a stream, also when its reader disconnects. */
 function untilEnd(stream: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   return new ReadableStream({

@@ -14,7 +14,7 @@ export function describeDoctor(): void {
       expect(status).toBe(0);
       expect(found['lock']).toEqual(['ok', `Process ${service.child.pid} serves the home.`]);
       expect(found['address']).toEqual(['ok', expect.stringMatching(/^Divisor \d.* listens/)]);
-      expect(found['documents']).toEqual(['ok', expect.stringContaining('every checksum holds')]);
+      expect(found['documents']).toEqual(['ok', expect.stringContaining('every checksum is correct')]);
     });
 
     test.each([
@@ -54,7 +54,7 @@ export function describeDoctor(): void {
       const { out } = await finishedHere(['doctor', '--port', '0', ...at]);
       expect(lines(out).find(({ subject }) => subject === 'data')).toMatchObject({
         state: 'warning',
-        says: expect.stringContaining('1 date has bars of only some names, the latest 2024-01-03'),
+        says: expect.stringContaining('1 date has bars of only some securities, the latest 2024-01-03'),
       });
     });
 

@@ -3,7 +3,7 @@ export const CEILINGS = {
   'README.md': 0,
   'CHANGELOG.md': 25,
   'SECURITY.md': 0,
-  'data/guide': 108,
+  'data/guide': 100,
   docs: 2,
   kernels: 0,
   workers: 93,

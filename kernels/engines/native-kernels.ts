@@ -76,7 +76,14 @@ interface Functions {
   ) => void;
   readonly symmetricRankK: (x: number, rows: number, columns: number, c: number, panels: number) => void;
   readonly packSlab: (x: number, rows: number, columns: number, slab: number, panels: number) => void;
-  readonly addSlabGroup: (rows: number, columns: number, c: number, slab: number, group: number, panels: number) => void;
+  readonly addSlabGroup: (
+    rows: number,
+    columns: number,
+    c: number,
+    slab: number,
+    group: number,
+    panels: number,
+  ) => void;
   readonly cholesky: (a: number, n: number, scratch: number) => number;
   readonly solveLower: (l: number, n: number, b: number, columns: number, scratch: number) => void;
   readonly solveLowerTransposed: (l: number, n: number, b: number, columns: number, scratch: number) => void;
@@ -95,7 +102,10 @@ function loadLibrary(): Library {
   const folder = new URL('../native/', import.meta.url);
   const note = new URL('built.json', folder);
   if (!existsSync(note)) throw new Error('the native kernels have not been built');
-  const { library: file, why } = JSON.parse(readFileSync(note, 'utf8')) as { library: string | null; why: string | null }; // by kernels/native/build.mjs
+  const { library: file, why } = JSON.parse(readFileSync(note, 'utf8')) as {
+    library: string | null;
+    why: string | null;
+  }; // by kernels/native/build.mjs
   const suffix = `-${process.platform}-${process.arch}.`;
   if (file === null) throw new Error(why ?? 'the native kernels have not been built');
   if (!file.includes(suffix)) throw new Error(`the native kernels were built for another platform: ${file}`);
@@ -159,7 +169,8 @@ function importsOf(of: Functions, base: number): NativeImports {
         base + scratch,
       );
     },
-    symmetricRankK: (x, rows, columns, c, panels) => of.symmetricRankK(base + x, rows, columns, base + c, base + panels),
+    symmetricRankK: (x, rows, columns, c, panels) =>
+      of.symmetricRankK(base + x, rows, columns, base + c, base + panels),
     packSlab: (x, rows, columns, slab, panels) => of.packSlab(base + x, rows, columns, slab, base + panels),
     addSlabGroup: (rows, columns, c, slab, group, panels) =>
       of.addSlabGroup(rows, columns, base + c, slab, group, base + panels),

@@ -59,7 +59,13 @@ export function wasmEngine(options: WasmEngineOptions = {}): Engine {
 /** The engine on compiled kernels, wherever their bytes came from. */
 export function engineOn(
   module: WebAssembly.Module,
-  { arena = createArena(), threads = () => 1, teamOrder = TEAM_ORDER, sharedMin = SHARED_MIN, native }: WasmEngineOptions,
+  {
+    arena = createArena(),
+    threads = () => 1,
+    teamOrder = TEAM_ORDER,
+    sharedMin = SHARED_MIN,
+    native,
+  }: WasmEngineOptions,
   names: Pick<Engine, 'name' | 'description'>,
 ): Engine {
   const exports = native?.instantiate(module, arena.memory) ?? instantiate(module, arena);

@@ -31,7 +31,10 @@ export async function compile(compiler, architecture, library, { kind = ['-share
   if (SETS[architecture] === undefined) throw new Error(`there are no kernels for ${architecture}`);
   const folder = mkdtempSync(join(tmpdir(), 'divisor-kernels-'));
   try {
-    const sets = Object.entries(SETS[architecture]).map(([set, flags]) => [set, [join(FOLDER, 'kernels.c'), `-DSET=${set}`, ...flags]]);
+    const sets = Object.entries(SETS[architecture]).map(([set, flags]) => [
+      set,
+      [join(FOLDER, 'kernels.c'), `-DSET=${set}`, ...flags],
+    ]);
     const parts = [['sets', [join(FOLDER, 'sets.c')]], ...sets, ...others.map((source, k) => [`other-${k}`, [source]])];
     const objects = parts.map(async ([name, words]) => {
       const object = join(folder, `${name}.o`);

@@ -82,10 +82,7 @@ export const databaseUrl = z
 const REPLACED: Readonly<Record<string, string>> = { openblas: 'native', 'wasm-relaxed': 'native' };
 
 /** Name of an engine, or `auto`. */
-export const engineWord = z.preprocess(
-  (text) => REPLACED[String(text)] ?? text,
-  z.enum(['auto', ...ENGINE_NAMES]),
-);
+export const engineWord = z.preprocess((text) => REPLACED[String(text)] ?? text, z.enum(['auto', ...ENGINE_NAMES]));
 
 const keyEntry = z
   .string()
@@ -142,7 +139,8 @@ function shownSecret(value: unknown): string {
 
 /** Values that a setting accepts; empty if it accepts any. */
 export function wordsOf(schema: z.ZodType): readonly string[] {
-  if (schema instanceof z.ZodPipe) return wordsOf((schema.in instanceof z.ZodTransform ? schema.out : schema.in) as z.ZodType); // a zod schema
+  if (schema instanceof z.ZodPipe)
+    return wordsOf((schema.in instanceof z.ZodTransform ? schema.out : schema.in) as z.ZodType); // a zod schema
   return schema instanceof z.ZodEnum ? schema.options.map(String) : [];
 }
 

@@ -139,18 +139,19 @@ test('no setting that may hold a secret is repeated, and an address is shown wit
     });
 });
 
-test.each(['openblas', 'wasm-relaxed'])('the engine %s of earlier versions is read as the one that replaced it', (name) => {
-  expect(readSettings(['--numerics', name], {}).settings.numerics).toBe('native');
-});
+test.each(['openblas', 'wasm-relaxed'])(
+  'the engine %s of earlier versions is read as the one that replaced it',
+  (name) => {
+    expect(readSettings(['--numerics', name], {}).settings.numerics).toBe('native');
+  },
+);
 
 test('a flag that is misspelt is answered with the one that is meant', async () => {
   expect(() => readSettings(['--artifact', 's3://b'], {})).toThrow(
     "Unknown option '--artifact'. Did you mean --artifacts?",
   );
   // A word of other services, as far from the flag as any.
-  expect(() => readSettings(['--engine', 'native'], {})).toThrow(
-    "Unknown option '--engine'. Did you mean --numerics?",
-  );
+  expect(() => readSettings(['--engine', 'native'], {})).toThrow("Unknown option '--engine'. Did you mean --numerics?");
   expect(() => readSettings(['--threads=4'], {})).toThrow(/Did you mean --workers\?/);
   expect(() => readSettings(['--shoe', '4'], {})).toThrow(/^Unknown option '--shoe'$/);
   await expect(copy(['--too', 'b'], {})).rejects.toThrow(/Did you mean --to\?/);

@@ -78,7 +78,22 @@ const RUN: Readonly<Record<Problem['kernel'], Run>> = {
     const scratch = arena.reserve(kernels.gemmScratch());
     const strides = [aRow! * BYTES, aInner! * BYTES, bInner! * BYTES, bColumn! * BYTES] as const;
     const sign = subtracts === 1 ? -1 : 1;
-    kernels.gemm(m!, k!, n!, a!, strides[0], strides[1], b!, strides[2], strides[3], c!, n! * BYTES, sign, upper!, scratch);
+    kernels.gemm(
+      m!,
+      k!,
+      n!,
+      a!,
+      strides[0],
+      strides[1],
+      b!,
+      strides[2],
+      strides[3],
+      c!,
+      n! * BYTES,
+      sign,
+      upper!,
+      scratch,
+    );
   },
   cholesky: (kernels, arena, [n], [a]) => void kernels.cholesky(a!, n!, arena.reserve(kernels.choleskyScratch(n!))),
   solve: solveBy('solveLower'),

@@ -33,7 +33,9 @@ function setsHere() {
 for (const set of ['avx512', 'avx2', 'neon'] as const)
   if (!sets.includes(set)) console.log(`Native kernels of ${set} are not tested in this process: it has none.`);
 
-const expectedOf = new Map(sets.length === 0 ? [] : problems().map((problem) => [problem, solved(plain, arena, problem)]));
+const expectedOf = new Map(
+  sets.length === 0 ? [] : problems().map((problem) => [problem, solved(plain, arena, problem)]),
+);
 
 describe.skipIf(sets.length === 0).each(sets.length === 0 ? ['none' as never] : sets)('native kernels of %s', (set) => {
   const kernels = sets.length === 0 ? plain : openNativeKernels(set).instantiate(kernelModule(), arena.memory, 0);

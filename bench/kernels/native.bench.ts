@@ -5,7 +5,7 @@ import { nativeSets, openNativeKernels } from '#kernels/engines/native-kernels.j
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 
 /**
- * The native kernels of each instruction set of this processor beside those of WebAssembly, in turns: the least
+ * Native kernels of each instruction set of this processor compared with those of WebAssembly, in turns: the least
  * processor time of each, and its ratio. The kernels give the same bits.
  */
 const TURNS = 9;

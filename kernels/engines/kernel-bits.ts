@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Arena } from './arena.js';
 import type { KernelExports } from './wasm-exports.js';
 
-/** What the kernels of WebAssembly give in each trial, wherever they run: the first digits of the SHA-256. */
+/** First digits of the SHA-256 of the result that the WebAssembly kernels have in each trial, on any machine. */
 const HASHES: Readonly<Record<string, string>> = {
   "X'X": 'dbb0b2fdcda7a69b',
   products: 'abbeda548565efe6',

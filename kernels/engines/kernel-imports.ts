@@ -38,7 +38,7 @@ const NONE: NativeImports = {
   solveLowerTransposed: never,
 };
 
-/** What the module of the kernels needs: its memory, and native kernels where there are any. */
+/** Imports of the kernel module: its memory, and native kernels where there are any. */
 export function kernelImports(memory: WebAssembly.Memory, native: NativeImports = NONE): WebAssembly.Imports {
   return { env: { memory }, native };
 }

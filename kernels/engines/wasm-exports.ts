@@ -3,7 +3,7 @@
  * bytes of workspace that a kernel needs.
  */
 export interface KernelExports {
-  /** Has native kernels do what takes that many multiply-adds or more; `scratch` is what a product of theirs needs. */
+  /** Uses native kernels for work of at least this number of multiply-adds; `scratch`: bytes that their products need. */
   useNative(multiplyAdds: number, scratch: number): void;
   /** Tile rows of X'X, which threads may share among them; the first is the longest. */
   symmetricRankKTileRows(columns: number): number;

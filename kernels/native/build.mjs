@@ -1,5 +1,5 @@
 // Compiles the native kernels to one shared library for this platform, where there is a C compiler: CC, cc, gcc or clang.
-// Without one, or where it fails, services work by WebAssembly, and `built.json` says why.
+// If there is none or it fails, services use WebAssembly, and `built.json` has the reason.
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

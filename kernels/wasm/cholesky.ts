@@ -10,7 +10,7 @@ const WIDTH: i32 = 128;
 /** Workspace of the native kernel in addition to the rows: a square block, a panel of eight rows and a line. */
 const NATIVE_ROOM: usize = (<usize>(WIDTH + 8) * WIDTH << 3) + 64;
 
-/** A factorisation with so many native products pays: smaller ones wait for square roots. */
+/** Times the multiply-adds of the smallest native product: smaller factorisations wait for square roots. */
 const NATIVE_PRODUCTS: f64 = 16;
 
 /** Inverted pivots of one tile, on a separate line. */

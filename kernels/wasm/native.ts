@@ -1,4 +1,4 @@
-// Native kernels of the host, where it has any: the same sums in the same order, on wider vectors. What is large enough is theirs.
+// Native kernels of the host, where it has any: the same sums in the same order, on wider vectors. They do the larger work.
 
 // @ts-ignore: decorator
 @external("native", "product")
@@ -28,13 +28,13 @@ export declare function nativeSolveLowerTransposed(l: usize, n: i32, b: usize, c
 let from: f64 = Infinity;
 let scratchBytes: usize = 0;
 
-/** Has native kernels do what takes that many multiply-adds or more. `scratch`: bytes of workspace that a product of theirs needs. */
+/** Uses native kernels for work of at least this number of multiply-adds. `scratch`: bytes of workspace that their products need. */
 export function useNative(multiplyAdds: f64, scratch: usize): void {
   from = multiplyAdds;
   scratchBytes = scratch;
 }
 
-/** Whether native kernels do work of so many multiply-adds. */
+/** Returns true if native kernels do work of this number of multiply-adds. */
 // @ts-ignore: decorator
 @inline
 export function isNative(multiplyAdds: f64): bool {

@@ -122,6 +122,7 @@ function koffi(): typeof import('koffi') {
 
 const P = 'uintptr_t';
 const STEP = 'intptr_t';
+const PRODUCT = ['int', 'int', 'int', P, STEP, STEP, P, STEP, STEP, P, STEP, 'double', 'int', P];
 
 function functionsOf(set: NativeSet): Functions {
   const from = library();
@@ -132,11 +133,7 @@ function functionsOf(set: NativeSet): Functions {
   return {
     addressOf: named('address_of', P, ['void *']),
     productScratch: kernel('product_scratch', 'int64_t'),
-    product: kernel(
-      'product',
-      'void',
-      ...['int', 'int', 'int', P, STEP, STEP, P, STEP, STEP, P, STEP, 'double', 'int', P],
-    ),
+    product: named(`product_${set}`, 'void', PRODUCT),
     symmetricRankK: kernel('symmetric_rank_k', 'void', P, 'int', 'int', P, P),
     packSlab: kernel('pack_slab', 'void', P, 'int', 'int', 'int', P),
     addSlabGroup: kernel('add_slab_group', 'void', 'int', 'int', P, 'int', 'int', P),

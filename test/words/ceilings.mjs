@@ -23,7 +23,7 @@ export const CEILINGS = {
   'src/store': 308,
   'src/views': 0,
   test: 1339,
-  'test/kernels': 1,
+  'test/kernels': 0,
   'test/market': 0,
   'test/views': 0,
 };

@@ -16,9 +16,9 @@ import { composeAccountability } from './compose/accountability.js';
 import { composeHistory } from './compose/history.js';
 import { composeIndices } from './compose/indices.js';
 import { composeDatasets, composeOperations, riskResults } from './compose/operations.js';
-import { composePublication } from './compose/publication.js';
 import { composeReports } from './compose/reports.js';
 import { openRoomsOfJobs } from './compose/documents-of-jobs.js';
+import { composeSchedules } from './compose/schedules.js';
 import { resumedMarket } from './compose/resumed.js';
 import { openRooms, type Closable, type Rooms } from './compose/rooms.js';
 import type { Role } from './compose/service-store.js';
@@ -77,8 +77,9 @@ async function openTracingIfConfigured({ settings, log }: Composition, open: Clo
   if (tracing !== undefined) open.push(tracing);
 }
 
-/** Starts running jobs, and delivering the notifications of those that ended. */
-async function startJobs({ documents, home, jobs, settings, deliveries, activations }: Rooms, kinds: JobHandlers) {
+/** Starts running jobs, delivering the notifications of those that ended, and performing the days of schedules. */
+async function startJobs(rooms: Rooms, kinds: JobHandlers, startDays: () => void) {
+  const { documents, home, jobs, settings, deliveries, activations } = rooms;
   const isShared = settings.artifacts !== undefined;
   const own = detachAttempts(kinds);
   jobs.register(isShared ? withActiveMarket(own, activations) : own);
@@ -87,6 +88,7 @@ async function startJobs({ documents, home, jobs, settings, deliveries, activati
   if (!isShared) await relocateDatasets(documents, home.stores);
   await jobs.start();
   await deliveries.start();
+  startDays();
 }
 
 /** Detaches attempts from the trace of the request that started them. */
@@ -161,14 +163,15 @@ async function composeOn(
   const runs = composeRuns(rooms, { ...indices, open });
   const reports = composeReports(rooms, history.removals);
   const accountability = await composeAccountability(rooms, keys, open);
-  const { notes, authenticate, reachOf } = accountability;
   const operations = composeOperations(rooms, {
-    onCancelled: notes.cancelled,
+    onCancelled: accountability.notes.cancelled,
     stopping: stopping.signal,
     startedAt: new Date(),
     results: { risk: riskResults(indices.riskModels), backtest: runs.backtestResults },
-    answerFor: (request, principal) => app.answerFor(request, principal),
+    answerFor: (request, client) => app.answerFor(request, client),
   });
+
+  const plans = composeSchedules(rooms, { role, removals: history.removals, open, runs, reports });
 
   // A kind of job or a route without a handler does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
@@ -179,22 +182,17 @@ async function composeOn(
     ...indices.handlers,
     ...runs.handlers,
     ...reports.handlers,
-    ...composePublication(rooms, runs).handlers,
-    ...history.handlers({ ...indices, ...reports, ...datasets, datasets: rooms.datasets }),
+    ...plans.handlers,
+    ...history.handlers({ ...indices, ...reports, ...datasets, schedules: plans.schedules, datasets: rooms.datasets }),
   };
 
-  await startJobs(rooms, kinds);
+  await startJobs(rooms, kinds, plans.start);
   // The previously served market is loaded in the background; requests that need it get Retry-After.
   await rooms.datasets.announce();
   const resumed = resumedMarket(rooms, { role, keepsServed, stopping: stopping.signal });
   resumed.catch(onDefect);
-  const app: App = createApp({
-    ...apiOf(role, settings, handlers, accountability.signIn),
-    ...answersOf(rooms),
-    notes,
-    authenticate,
-    reachOf,
-  });
+  const api = apiOf(role, settings, handlers, accountability.signIn);
+  const app: App = createApp({ ...accountability, ...answersOf(rooms), ...api });
 
   return {
     app,

@@ -28,14 +28,14 @@ const OPEN: ReadonlySet<string> = new Set(
   listCalendars listRuleTypes listOverlayTypes listMethodologyTemplates listConstraintTypes listObjectiveTypes
   getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
   priceFutures priceTrs
-  listJobs followJobs listEvents getAudit
+  listJobs followJobs retryJobs listEvents getAudit
   listIndices createIndex validateIndex previewDocument whatIf evaluateDatapoint
   startBacktests listBacktests compareRuns listSummaries
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
   listRiskModels startSweep renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listPlugins
-  listStores createStore inspectData importStore generateSynthetic listWatchlists`.split(/\s+/),
+  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules`.split(/\s+/),
 );
 
 /** Returns true if a client with prefixes may call an operation at all. */

@@ -12,6 +12,7 @@ const VARYING = [
 /** Members whose numbers and days differ, and the text of the changelog. */
 const VARYING_MEMBERS: ReadonlySet<string> = new Set([
   'uptime_seconds',
+  'duration_ms',
   'cache_age',
   'bytes',
   'items',

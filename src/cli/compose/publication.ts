@@ -13,7 +13,7 @@ export function composePublication(rooms: Rooms, { maker }: { readonly maker: Vi
   const signingKeys = createSigningKeys(terms);
   const publications = createPublications({ ...terms, signingKeys });
   const bundles = createBundles({ ...terms, publications, signingKeys });
-  return { handlers: publicationHandlers(publications, bundles) };
+  return { publications, handlers: publicationHandlers(publications, bundles) };
 }
 
 const archive = (members: readonly TarMember[]) => ({ parts: tarParts(members), length: tarLength(members) });

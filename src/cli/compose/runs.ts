@@ -67,6 +67,8 @@ export function composeRuns(
 
   return {
     maker,
+    analytics,
+    exports,
     backtestResults: backtestResults(rooms.documents, texts),
     kinds: { backtest, replay, diff, sweep, simulate },
     handlers: {

@@ -313,7 +313,7 @@ export interface AuditEntry {
   /** What became of the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
   /** Kind of the document, or what else was done. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'judgement' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
   /** Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read. */
   readonly id: string;
   /** Of a run; absent of other kinds. */
@@ -365,6 +365,11 @@ export interface AuditSeal {
   readonly key_id: string;
   /** Ed25519 over the 32 bytes of hash, in base64. */
   readonly signature: string;
+}
+
+export interface BackfilledDays {
+  /** Sessions whose days are performed now. */
+  readonly dates: readonly string[];
 }
 
 export interface BacktestBatch {
@@ -1209,8 +1214,8 @@ export interface ConcentrationSeries {
 export interface ConstituentChange {
   /** Session at whose close it happened. */
   readonly date: string;
-  /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
-  readonly event: 'rebalance' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
+  /** `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: it entered for `related`, or left for it; `fast_entry` a change between reviews by `events.fast_entry`: it entered for `related`, or left for it; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
+  readonly event: 'rebalance' | 'replacement' | 'fast_exit' | 'fast_entry' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
   /** Of the corporate action; null if there is none. */
   readonly ex_date: string | null;
   /** Name into which it turned, or from which it came. */
@@ -1957,6 +1962,27 @@ export interface DateRule {
   readonly weeks?: number | undefined;
 }
 
+export interface DayBackfill {
+  /** First session. */
+  readonly start: string;
+  /** Last session. */
+  readonly end: string;
+  /** Why, for the register of decisions. */
+  readonly reason?: string | null | undefined;
+}
+
+export interface DayRun {
+  /** Steps whose results are dropped first: their files are written again. */
+  readonly again?: readonly ('refresh' | 'run' | 'publish' | 'export' | 'render')[] | undefined;
+  /** Why, for the register of decisions. */
+  readonly reason?: string | null | undefined;
+}
+
+export interface DaySkip {
+  /** Why, for the register of decisions. */
+  readonly reason: string;
+}
+
 /** Over the names traded, all accounts together; quantiles of type 7. */
 export interface DaysToTrade {
   /** Median. */
@@ -2318,7 +2344,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -2511,6 +2537,20 @@ export interface ExplainedThreshold {
   readonly distance: number | null;
 }
 
+/** Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery. */
+export interface ExportStep {
+  readonly type: 'export';
+  /** Files of each index. */
+  readonly files: readonly ExportedFile[];
+}
+
+/** Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery. */
+export interface ExportStepInput {
+  readonly type: 'export';
+  /** Files of each index. */
+  readonly files: readonly ExportedFileInput[];
+}
+
 export interface ExportView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
@@ -2524,6 +2564,40 @@ export interface ExportView {
   readonly columns: readonly string[];
   /** Rows, a value a column; dates are YYYY-MM-DD. */
   readonly data: readonly (readonly (string | number | null)[])[];
+}
+
+export interface ExportedFile {
+  /** Table of the export. */
+  readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
+  /** Format of the file. */
+  readonly format: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx';
+  /** Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT. */
+  readonly name?: string | undefined;
+  /** Indices of the plan that have the file. Default: all. */
+  readonly indices: readonly string[] | null;
+  /** Reference column of the groups of the table. */
+  readonly by?: string | undefined;
+  /** The whole history up to the session. Otherwise only the session. */
+  readonly from_start: boolean;
+  /** A table without rows on the session, such as a proforma file between announcements, makes no file. */
+  readonly optional: boolean;
+}
+
+export interface ExportedFileInput {
+  /** Table of the export. */
+  readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
+  /** Format of the file. */
+  readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined;
+  /** Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT. */
+  readonly name?: string | undefined;
+  /** Indices of the plan that have the file. Default: all. */
+  readonly indices?: readonly string[] | null | undefined;
+  /** Reference column of the groups of the table. */
+  readonly by?: string | undefined;
+  /** The whole history up to the session. Otherwise only the session. */
+  readonly from_start?: boolean | undefined;
+  /** A table without rows on the session, such as a proforma file between announcements, makes no file. */
+  readonly optional?: boolean | undefined;
 }
 
 export interface ExposurePayload {
@@ -3541,6 +3615,19 @@ export interface HealthCheck {
   readonly message: string | null;
 }
 
+export interface HeldIndex {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Session since which it is held back. */
+  readonly since: string;
+  /** Step that holds it back. */
+  readonly step: 'refresh' | 'run' | 'publish' | 'export' | 'render';
+  /** Stable code to branch on. */
+  readonly code: string | null;
+  /** Why, in a sentence. */
+  readonly reason: string;
+}
+
 /** Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other. */
 export interface HierarchicalRiskParityWeightParams {
   /** Trailing returns behind the sample covariance. Unit: sessions. */
@@ -3729,8 +3816,8 @@ export interface IndexAction {
   readonly ex_date: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one. */
-  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING';
+  /** Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one; SPIN_OFF_EXIT where a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares that it was held in. */
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING' | 'SPIN_OFF_EXIT';
   /** As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown. */
   readonly value: number | null;
   /** Other identifier of a spin-off, merger or ticker change. */
@@ -3765,7 +3852,7 @@ export interface IndexAction {
   readonly divisor_after: number | null;
   /** Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null. */
   readonly proceeds: number | null;
-  /** Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null. */
+  /** Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close, and nothing after it if it leaves then; of a past one as the run took them. Else null. */
   readonly received: ReceivedShares | null;
 }
 
@@ -4028,6 +4115,8 @@ export interface IndexExplanation {
   readonly entered: ConstituentChange | null;
   /** How it left last, by as_of; null when it never did. Earlier than `entered` where it came back. */
   readonly left: ConstituentChange | null;
+  /** Changes between reviews, by as_of, by which it entered or left, in their order. */
+  readonly replacements: readonly Replacement[];
   /** What the index waits to trade of it; null for nothing. */
   readonly order: WaitingOrder | null;
   /** Weight held at as_of and its change since; null on the rebalance date. */
@@ -4249,6 +4338,31 @@ export interface JobStatus {
   readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded; its shape is that of the kind. */
   readonly result: unknown;
+}
+
+/** A decision of a person about a day of a schedule. */
+export interface Judgement {
+  /** From 1, without a gap, by schedule. */
+  readonly seq: number;
+  /** Time of the decision, ISO-8601 UTC with offset. */
+  readonly at: string;
+  /** Name of the key; `local` where none is asked for. */
+  readonly author: string;
+  /** Id of the key; null where none is asked for. */
+  readonly key_id: string | null;
+  /** What was decided. */
+  readonly action: 'run' | 'backfill' | 'skip';
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Session concerned, of a backfill the first. */
+  readonly date: string;
+  /** Why. */
+  readonly reason: string | null;
+}
+
+export interface Judgements {
+  /** Newest first. */
+  readonly judgements: readonly Judgement[];
 }
 
 export interface LadderCaps {
@@ -4714,6 +4828,15 @@ export interface LongOnlyRow {
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LongOnlyParams | undefined;
+}
+
+export interface MadeFile {
+  /** Name of the file. */
+  readonly name: string;
+  /** Size in bytes. */
+  readonly bytes: number;
+  /** SHA-256 of its bytes. */
+  readonly sha256: string;
 }
 
 /** How a market is read from tables as they come. Columns that are not mapped are taken by their name. */
@@ -6064,6 +6187,8 @@ export interface PreviewResponse {
   readonly overlay?: PreviewOverlay | undefined;
   /** Of an index that rebalances on breaches: the rule that is watched. */
   readonly limits?: PreviewLimits | undefined;
+  /** Of an index whose constituents change between reviews (`events`): the changes decided on resolved_date. Assets and weights are what the rules decide. */
+  readonly replacements?: readonly Replacement[] | undefined;
   /** Warnings, as of survivors without a weight. */
   readonly findings: readonly Finding[];
 }
@@ -6261,6 +6386,20 @@ export interface PublishRequest {
   readonly allow_partial?: boolean | undefined;
 }
 
+/** Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed. */
+export interface PublishStep {
+  readonly type: 'publish';
+  /** Publish closes for which constituents have no bar; their entries record it. */
+  readonly allow_partial: boolean;
+}
+
+/** Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed. */
+export interface PublishStepInput {
+  readonly type: 'publish';
+  /** Publish closes for which constituents have no bar; their entries record it. */
+  readonly allow_partial?: boolean | undefined;
+}
+
 export interface PublishedLog {
   /** In the order of the log. */
   readonly entries: readonly PublicationEntry[];
@@ -6376,12 +6515,14 @@ export interface RebalancePack {
   readonly requested_as_of: string | null;
   /** Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session. */
   readonly as_of: string;
-  /** Effective date of the rebalance on or after it; null where the calendar has none. */
+  /** Effective date of the rebalance or change of constituents on or after it; null where the calendar has none. */
   readonly effective: string | null;
   /** Session on which the weights were decided. */
   readonly decision: string;
   /** Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve. */
   readonly basis: 'announced' | 'indicative' | 'in_force';
+  /** Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending. */
+  readonly replacements: readonly Replacement[];
   /** The accounts in the order of the request, that of `aum` last. */
   readonly accounts: readonly PackedAccount[];
   /** Days that the orders take, over the names traded. */
@@ -6887,6 +7028,20 @@ export interface RefreshResult {
   readonly findings: readonly Finding[];
 }
 
+/** Refreshes the served store from its source. The day waits until the store has prices of the session. */
+export interface RefreshStep {
+  readonly type: 'refresh';
+  /** Finding codes that reject the whole refresh. */
+  readonly fail_on: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[];
+}
+
+/** Refreshes the served store from its source. The day waits until the store has prices of the session. */
+export interface RefreshStepInput {
+  readonly type: 'refresh';
+  /** Finding codes that reject the whole refresh. */
+  readonly fail_on?: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[] | undefined;
+}
+
 export interface RelativeMetricsPayload {
   /** The benchmark as it was named. */
   readonly reference: BenchmarkRef;
@@ -7023,6 +7178,28 @@ export interface RenderResult {
   readonly pages: number;
 }
 
+/** Renders a report of each index as PDF and keeps it with the day for delivery. */
+export interface RenderStep {
+  readonly type: 'render';
+  /** A stored template, or a built-in such as FACTSHEET-A4. */
+  readonly template_id: string;
+  /** Indices of the plan that have the report. Default: all. */
+  readonly indices: readonly string[] | null;
+  /** Pattern of the file name. */
+  readonly name: string;
+}
+
+/** Renders a report of each index as PDF and keeps it with the day for delivery. */
+export interface RenderStepInput {
+  readonly type: 'render';
+  /** A stored template, or a built-in such as FACTSHEET-A4. */
+  readonly template_id: string;
+  /** Indices of the plan that have the report. Default: all. */
+  readonly indices?: readonly string[] | null | undefined;
+  /** Pattern of the file name. */
+  readonly name?: string | undefined;
+}
+
 export interface RepairRequest {
   /** Ids of the data warnings whose repairs are applied. */
   readonly doubts: readonly string[];
@@ -7032,6 +7209,25 @@ export interface RepairRequest {
   readonly name?: string | undefined;
   /** Serve the new store at once. */
   readonly activate?: boolean | undefined;
+}
+
+export interface Replacement {
+  /** Effective date: it takes effect at the close. */
+  readonly date: string;
+  /** `next_ranked`: the best-ranked security that the last review left out, for a constituent that left; `reserve`: the first security of `events.reserve` with a price, for a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough. */
+  readonly rule: 'next_ranked' | 'reserve' | 'fast_exit' | 'fast_entry';
+  /** Security that entered. */
+  readonly entered: string;
+  /** Constituent that it replaced. */
+  readonly left: string;
+  /** Session whose data decided it. */
+  readonly decision_date: string;
+  /** Session whose data ranked the security: of `next_ranked` the reference date of the review that left it out. Null for a reserve list. */
+  readonly ranked_on: string | null;
+  /** Rank of the security that entered: of `next_ranked` among those that the review left out, of `reserve` its place in the list, else by the datapoint of the rule. */
+  readonly rank: number;
+  /** Rank of the constituent by the same datapoint; null if it left by an event, as a merger, or has no value. */
+  readonly left_rank: number | null;
 }
 
 export interface ReplayJobStatus {
@@ -7838,6 +8034,11 @@ export interface RunDifference {
 /** An index or strategy, whose newest run is meant, or one run of it by ID@RUN. */
 export type RunOf = string;
 
+/** Runs every index of the plan whose stored run is stale or ends before the session, on the terms of that run: parents first, then derived indices, overlays and blends. */
+export interface RunStep {
+  readonly type: 'run';
+}
+
 export interface RunSummaryCollection {
   /** A row a run, by id. */
   readonly summaries: readonly RunSummaryRow[];
@@ -8132,6 +8333,160 @@ export interface ScenariosView {
   readonly scenarios: readonly ScenarioResult[];
   /** `NO_DATA_IN_RANGE`: a window that the store does not cover; `WINDOW_CUT`: one whose end it does not reach; `NO_EFFECT`: a setting that nothing reads. */
   readonly findings: readonly Finding[];
+}
+
+export interface Schedule {
+  /** Display name. */
+  readonly name: string;
+  /** Free text. */
+  readonly description: string | null;
+  /** Whether days begin of themselves. */
+  readonly enabled: boolean;
+  /** Indices of the family, in any order: parents are computed first. */
+  readonly indices: readonly string[];
+  /** Exchange whose sessions have a day. */
+  readonly calendar: string;
+  /** Local time at which the day of a session begins. */
+  readonly at: string;
+  /** Days after the session: 1 begins on the morning after. */
+  readonly day_offset: number;
+  /** Time zone of the IANA database. Default: that of the calendar. */
+  readonly time_zone: string | null;
+  /** Minutes after the beginning by which the day is to be done; one that is not is late. */
+  readonly deadline_minutes: number | null;
+  /** Minutes until a day that waits or is blocked is looked at again. */
+  readonly retry_minutes: number;
+  /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
+  readonly catch_up: number;
+  /** What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop). */
+  readonly on_failure: 'continue' | 'stop';
+  /** Steps of a day, in their order. */
+  readonly steps: readonly (RefreshStep | RunStep | PublishStep | ExportStep | RenderStep)[];
+  /** First session. */
+  readonly starts_on: string;
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Time of its last change, ISO-8601 UTC with offset. */
+  readonly updated_at: string;
+}
+
+export interface ScheduleBody {
+  /** Display name. */
+  readonly name: string;
+  /** Free text. */
+  readonly description?: string | null | undefined;
+  /** Whether days begin of themselves. */
+  readonly enabled?: boolean | undefined;
+  /** Indices of the family, in any order: parents are computed first. */
+  readonly indices: readonly string[];
+  /** Exchange whose sessions have a day. */
+  readonly calendar: string;
+  /** Local time at which the day of a session begins. */
+  readonly at: string;
+  /** Days after the session: 1 begins on the morning after. */
+  readonly day_offset?: number | undefined;
+  /** Time zone of the IANA database. Default: that of the calendar. */
+  readonly time_zone?: string | null | undefined;
+  /** Minutes after the beginning by which the day is to be done; one that is not is late. */
+  readonly deadline_minutes?: number | null | undefined;
+  /** Minutes until a day that waits or is blocked is looked at again. */
+  readonly retry_minutes?: number | undefined;
+  /** First session. Default: the session of the day on which the schedule is stored, or the next one. */
+  readonly starts_on?: string | undefined;
+  /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
+  readonly catch_up?: number | undefined;
+  /** What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop). */
+  readonly on_failure?: 'continue' | 'stop' | undefined;
+  /** Steps of a day, in their order. */
+  readonly steps: readonly (RefreshStepInput | RunStep | PublishStepInput | ExportStepInput | RenderStepInput)[];
+}
+
+export interface ScheduleCollection {
+  /** Schedules by id. */
+  readonly schedules: readonly Schedule[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
+}
+
+/** The day of a session: what was planned, and what came of it. */
+export interface ScheduleDay {
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Session. */
+  readonly date: string;
+  /** State of the day. */
+  readonly state: 'waiting' | 'running' | 'blocked' | 'done' | 'skipped' | 'missed';
+  /** Why the day waits, is blocked, was skipped or missed. */
+  readonly reason: string | null;
+  /** When it was to begin. */
+  readonly due_at: string;
+  /** When it is to be done. */
+  readonly deadline_at: string | null;
+  /** Whether it was not done by then. */
+  readonly is_late: boolean;
+  /** Begin of the first attempt. */
+  readonly started_at: string | null;
+  /** When it was done, skipped or missed. */
+  readonly finished_at: string | null;
+  /** When it resumes; null once it has ended. */
+  readonly next_attempt_at: string | null;
+  /** Times that its steps were performed. */
+  readonly rounds: number;
+  /** Version of the schedule that it follows. */
+  readonly version: number | null;
+  /** Author of that version, in whose name closes are published. */
+  readonly author: string;
+  /** Indices that are held back. */
+  readonly held: readonly HeldIndex[];
+  /** Steps, in their order. */
+  readonly steps: readonly StepRecord[];
+}
+
+export interface ScheduleDaySummary {
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Session. */
+  readonly date: string;
+  /** State of the day. */
+  readonly state: 'waiting' | 'running' | 'blocked' | 'done' | 'skipped' | 'missed';
+  /** Why the day waits, is blocked, was skipped or missed. */
+  readonly reason: string | null;
+  /** When it was to begin. */
+  readonly due_at: string;
+  /** When it is to be done. */
+  readonly deadline_at: string | null;
+  /** Whether it was not done by then. */
+  readonly is_late: boolean;
+  /** Begin of the first attempt. */
+  readonly started_at: string | null;
+  /** When it was done, skipped or missed. */
+  readonly finished_at: string | null;
+  /** When it resumes; null once it has ended. */
+  readonly next_attempt_at: string | null;
+  /** Times that its steps were performed. */
+  readonly rounds: number;
+  /** Version of the schedule that it follows. */
+  readonly version: number | null;
+  /** Author of that version, in whose name closes are published. */
+  readonly author: string;
+  /** Indices that are held back. */
+  readonly held: readonly HeldIndex[];
+  /** First step that is not done; null if all are. */
+  readonly step: 'refresh' | 'run' | 'publish' | 'export' | 'render' | null;
+}
+
+export interface ScheduleDays {
+  /** Newest first. */
+  readonly days: readonly ScheduleDaySummary[];
+  /** Next day; null for a schedule that is not enabled and at the end of the calendar. */
+  readonly next: {
+    /** Session. */
+    readonly date: string;
+    /** When its day begins. */
+    readonly due_at: string;
+  } | null;
 }
 
 /** The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD. */
@@ -8493,6 +8848,57 @@ export interface StatGridBlockInput {
   readonly columns?: number | undefined;
   /** Label to text, printed as given after the figures. */
   readonly values?: Readonly<Record<string, string>> | null | undefined;
+}
+
+export interface StepItem {
+  /** An index, a file, or a file and its recipient. */
+  readonly key: string;
+  /** Index concerned; null for the whole family. */
+  readonly index_id: string | null;
+  /** Result so far. */
+  readonly state: 'waiting' | 'blocked' | 'failed' | 'done';
+  /** Error code of a failed or blocked one. */
+  readonly code: string | null;
+  /** What was done, or why it was not. */
+  readonly message: string;
+  /** Time of the result. */
+  readonly at: string;
+  /** Job that does it. */
+  readonly job_id: string | null;
+  /** File that was made. */
+  readonly file: MadeFile | null;
+  /** More about the result. */
+  readonly detail: Readonly<Record<string, unknown>> | null;
+}
+
+export interface StepLogLine {
+  /** Time of the line. */
+  readonly at: string;
+  /** A sentence for people. */
+  readonly message: string;
+}
+
+export interface StepRecord {
+  /** Kind of the step. */
+  readonly type: 'refresh' | 'run' | 'publish' | 'export' | 'render';
+  /** State of the step. */
+  readonly state: 'pending' | 'running' | 'waiting' | 'failed' | 'done';
+  /** Times that it was begun. */
+  readonly attempts: number;
+  /** Begin of the first attempt. */
+  readonly started_at: string | null;
+  /** End of the last attempt. */
+  readonly finished_at: string | null;
+  /** Time of all attempts, in ms. */
+  readonly duration_ms: number;
+  /** Result in a sentence. */
+  readonly message: string;
+  /** Error code of a failed step. */
+  readonly code: string | null;
+  /** What was done, the last 100 lines. */
+  readonly log: readonly StepLogLine[];
+  /** Results by index or file. */
+  readonly items: readonly StepItem[];
 }
 
 export interface StoredRun {
@@ -10027,7 +10433,7 @@ export interface Operations {
   };
   /** Model Context Protocol for agents: one JSON-RPC message. */
   callMcp: {
-    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
     answer: unknown;
   };
   /** Jobs, newest first. */
@@ -10691,6 +11097,56 @@ export interface Operations {
     request: { readonly params: { readonly plugin_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
+  /** Every schedule. */
+  listSchedules: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: ScheduleCollection;
+  };
+  /** One schedule. */
+  getSchedulePlan: {
+    request: { readonly params: { readonly schedule_id: string } };
+    answer: Schedule;
+  };
+  /** Creates or replaces the daily plan of an index family. */
+  putSchedule: {
+    request: { readonly params: { readonly schedule_id: string }; readonly body: ScheduleBody };
+    answer: Schedule;
+  };
+  /** Deletes a schedule; its days and decisions stay. */
+  deleteSchedule: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
+    answer: null;
+  };
+  /** Days of a schedule, and when the next one begins. */
+  listScheduleDays: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    answer: ScheduleDays;
+  };
+  /** A day of a schedule: each step with its results, log and duration. */
+  getScheduleDay: {
+    request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
+    answer: ScheduleDay;
+  };
+  /** Performs a day at once, under the schedule as it is now. */
+  runScheduleDay: {
+    request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly body?: DayRun | null | undefined };
+    answer: ScheduleDay;
+  };
+  /** Ends a day that is not done, with a reason. */
+  skipScheduleDay: {
+    request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly body: DaySkip };
+    answer: ScheduleDay;
+  };
+  /** Performs the days of a range of sessions, oldest first. */
+  backfillSchedule: {
+    request: { readonly params: { readonly schedule_id: string }; readonly body: DayBackfill };
+    answer: BackfilledDays;
+  };
+  /** Register of what people decided about the days of a schedule, with their reasons. */
+  listJudgements: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
+    answer: Judgements;
+  };
   /** Who wrote the index, when and why. */
   listIndexVersions: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -10811,6 +11267,26 @@ export interface Operations {
     request: { readonly params: { readonly plugin_id: string; readonly version: string } };
     answer: Plugin;
   };
+  /** Who wrote the schedule, when and why. */
+  listScheduleVersions: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** What changed of the schedule between two versions. */
+  diffScheduleVersions: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** The schedule as one version has it. */
+  getScheduleVersion: {
+    request: { readonly params: { readonly schedule_id: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Writes the schedule again as one version has it. */
+  restoreScheduleVersion: {
+    request: { readonly params: { readonly schedule_id: string; readonly version: string } };
+    answer: Schedule;
+  };
   /** Who wrote the declaration of a data store, when and why. */
   listStoreVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -10858,17 +11334,17 @@ export interface Operations {
   };
   /** Whose a document is, and who else may read it. */
   getAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store'; readonly document_id: string } };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule'; readonly document_id: string } };
     answer: DocumentAccess;
   };
   /** Lets others read a document. */
   putAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store'; readonly document_id: string }; readonly body: SharingRequest };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule'; readonly document_id: string }; readonly body: SharingRequest };
     answer: DocumentAccess;
   };
   /** Every write of a document and every publication: by whom, when, in which request, which version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'judgement' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -11021,6 +11497,16 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getPlugin: 'GET /plugins/{plugin_id}',
   putPlugin: 'PUT /plugins/{plugin_id}',
   deletePlugin: 'DELETE /plugins/{plugin_id}',
+  listSchedules: 'GET /schedules',
+  getSchedulePlan: 'GET /schedules/{schedule_id}',
+  putSchedule: 'PUT /schedules/{schedule_id}',
+  deleteSchedule: 'DELETE /schedules/{schedule_id}',
+  listScheduleDays: 'GET /schedules/{schedule_id}/days',
+  getScheduleDay: 'GET /schedules/{schedule_id}/days/{date}',
+  runScheduleDay: 'POST /schedules/{schedule_id}/days/{date}/run',
+  skipScheduleDay: 'POST /schedules/{schedule_id}/days/{date}/skip',
+  backfillSchedule: 'POST /schedules/{schedule_id}/backfill',
+  listJudgements: 'GET /schedules/{schedule_id}/judgements',
   listIndexVersions: 'GET /indices/{index_id}/versions',
   diffIndexVersions: 'GET /indices/{index_id}/versions/diff',
   getIndexVersion: 'GET /indices/{index_id}/versions/{version}',
@@ -11045,6 +11531,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   diffPluginVersions: 'GET /plugins/{plugin_id}/versions/diff',
   getPluginVersion: 'GET /plugins/{plugin_id}/versions/{version}',
   restorePluginVersion: 'POST /plugins/{plugin_id}/versions/{version}/restore',
+  listScheduleVersions: 'GET /schedules/{schedule_id}/versions',
+  diffScheduleVersions: 'GET /schedules/{schedule_id}/versions/diff',
+  getScheduleVersion: 'GET /schedules/{schedule_id}/versions/{version}',
+  restoreScheduleVersion: 'POST /schedules/{schedule_id}/versions/{version}/restore',
   listStoreVersions: 'GET /data/stores/{store_id}/document/versions',
   diffStoreVersions: 'GET /data/stores/{store_id}/document/versions/diff',
   getStoreVersion: 'GET /data/stores/{store_id}/document/versions/{version}',

@@ -8,6 +8,7 @@ import type { StoredModel } from '../risk/stored-model.js';
 import type { Decider, DecisionMemory } from './decider.js';
 import type { OverlaySpec } from '../overlays/catalogue.js';
 import type { Book } from './book.js';
+import type { ConstituentSwap } from './constituent-swap.js';
 import type { DueRebalance, DueText, PhaseClose } from './due-rebalances.js';
 import type { OutsideMergers } from './merger-key.js';
 import type { SecurityCounts } from './security-counts.js';
@@ -58,6 +59,8 @@ export interface Composition {
   readonly amendment?: number;
   /** What called for it, where that is not the schedule. */
   readonly cause?: EventCause;
+  /** Securities that entered outside the decision of a review; absent where none did. */
+  readonly swaps?: readonly ConstituentSwap[];
   /** Reviews that decided it, in their order; absent of the document's own `rebalance`. */
   readonly reviews?: readonly string[];
   /** Latest selection that it is based on, where reviews have weighted it again since. */

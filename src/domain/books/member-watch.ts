@@ -37,7 +37,7 @@ export interface Standing {
   readonly unit: number | null;
 }
 
-/** Whether the index without caps is another one. */
+/** True if the index without caps is a different one. */
 export function isCapped({ known }: Watch): boolean {
   return known.some(({ weights, uncapped }) => weights !== uncapped && weights.some((w, k) => w !== uncapped[k]));
 }
@@ -47,6 +47,9 @@ export interface At {
   readonly book: Book;
   readonly session: number;
 }
+
+/** A change of constituents at a close; undefined where nothing changes. */
+export type Change = (watch: Watch, at: At) => Composition | undefined;
 
 /** Market value over the money that weights stand for: it stays from one review to the next. */
 export function unitAt({ known }: Watch, { standing, book, session }: At): number | null {
@@ -64,7 +67,7 @@ export function isReviewAt({ known }: Watch, session: number): boolean {
   return one === undefined || (one.session === session && isReview(one)) || isInPhase(known, session);
 }
 
-/** Whether closes of a rebalance are to come that a session before has begun: changes wait for its last one. */
+/** True if closes of a rebalance are to come that a session before has begun: changes wait for its last one. */
 export function isInPhase(known: readonly Composition[], session: number): boolean {
   return inForce(known, session)?.transition !== undefined;
 }
@@ -73,7 +76,7 @@ export interface Ends extends Pick<EnteringInput, 'held' | 'uncapped'> {
   readonly marketValue: number;
 }
 
-/** What is held at a close, and what it is worth. */
+/** Holdings at a close, and their market value. */
 export function endsAt(watch: Watch, { standing, session }: At): Ends {
   const book = bookOf(watch, standing, session);
   const held = ownEnd(book);
@@ -85,7 +88,7 @@ export function enteringAt(
   watch: Watch,
   at: At,
   { held, uncapped, marketValue: worth }: Ends,
-): Omit<EnteringInput, 'cause' | 'leaving' | 'entries'> {
+): Omit<EnteringInput, 'cause' | 'leaving' | 'entries' | 'swaps'> {
   const { composer, indexId, pool, known } = watch;
   const { session } = at;
   const unit = unitAt(watch, at);

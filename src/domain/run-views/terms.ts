@@ -3,6 +3,7 @@ export const RUN_VIEW_NEEDS = {
   window: 'The range of dates asked for begins before it ends.',
   market: 'The market of the run, served.',
   'own-market': 'The market of the run; none while another store is served.',
+  'outside-mergers': 'The definition of the run, if it removes securities that merge into others outside its universe.',
   'same-store': 'No other store than that of the run is served.',
   benchmark: 'The benchmark asked for, if any, with every document that it reaches.',
   'run-benchmark': 'The benchmark that the run was made with, if it is an index that is still stored.',

@@ -75,7 +75,7 @@ class Operations:
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
 
-    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "publication", "versions", "service", "all"]]] = None) -> Any:
+    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "publication", "versions", "service", "all"]]] = None) -> Any:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
@@ -1279,6 +1279,92 @@ class Operations:
         """
         self._transport.json("DELETE", f"/plugins/{word(plugin_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
+    def list_schedules(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ScheduleCollection:
+        """Every schedule.
+
+        :param limit: Maximum number of entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.ScheduleCollection", self._transport.json("GET", "/schedules", query={"limit": limit, "after": after}))
+
+    def get_schedule_plan(self, schedule_id: str) -> c.Schedule:
+        """One schedule.
+
+        :param schedule_id: Id of the schedule.
+        """
+        return cast("c.Schedule", self._transport.json("GET", f"/schedules/{word(schedule_id)}"))
+
+    def put_schedule(self, schedule_id: str, body: c.ScheduleBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Schedule:
+        """Creates or replaces the daily plan of an index family.
+
+        :param schedule_id: Id of the schedule.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Schedule", self._transport.json("PUT", f"/schedules/{word(schedule_id)}", body=body, if_match=if_match, note=note))
+
+    def delete_schedule(self, schedule_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
+        """Deletes a schedule; its days and decisions stay.
+
+        :param schedule_id: Id of the schedule.
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        self._transport.json("DELETE", f"/schedules/{word(schedule_id)}", query={"purge": purge}, if_match=if_match, note=note)
+
+    def list_schedule_days(self, schedule_id: str, *, limit: Optional[int] = None, before: Optional[c.Date] = None) -> c.ScheduleDays:
+        """Days of a schedule, and when the next one begins.
+
+        :param schedule_id: Id of the schedule.
+        :param limit: Longest list.
+        :param before: Only days before this one.
+        """
+        return cast("c.ScheduleDays", self._transport.json("GET", f"/schedules/{word(schedule_id)}/days", query={"limit": limit, "before": before}))
+
+    def get_schedule_day(self, schedule_id: str, date: c.Date, *, wait: Optional[int] = None) -> c.ScheduleDay:
+        """A day of a schedule: each step with its results, log and duration.
+
+        :param schedule_id: Id of the schedule.
+        :param date: Session.
+        :param wait: Longest time to wait, seconds.
+        """
+        return cast("c.ScheduleDay", self._transport.json("GET", f"/schedules/{word(schedule_id)}/days/{word(date)}", query={"wait": wait}))
+
+    def run_schedule_day(self, schedule_id: str, date: c.Date, body: Optional[c.DayRun] = None, *, note: Optional[str] = None) -> c.ScheduleDay:
+        """Performs a day at once, under the schedule as it is now.
+
+        :param schedule_id: Id of the schedule.
+        :param date: Session.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.ScheduleDay", self._transport.json("POST", f"/schedules/{word(schedule_id)}/days/{word(date)}/run", body=body, note=note))
+
+    def skip_schedule_day(self, schedule_id: str, date: c.Date, body: c.DaySkip, *, note: Optional[str] = None) -> c.ScheduleDay:
+        """Ends a day that is not done, with a reason.
+
+        :param schedule_id: Id of the schedule.
+        :param date: Session.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.ScheduleDay", self._transport.json("POST", f"/schedules/{word(schedule_id)}/days/{word(date)}/skip", body=body, note=note))
+
+    def backfill_schedule(self, schedule_id: str, body: c.DayBackfill, *, note: Optional[str] = None) -> c.BackfilledDays:
+        """Performs the days of a range of sessions, oldest first.
+
+        :param schedule_id: Id of the schedule.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.BackfilledDays", self._transport.json("POST", f"/schedules/{word(schedule_id)}/backfill", body=body, note=note))
+
+    def list_judgements(self, schedule_id: str, *, limit: Optional[int] = None) -> c.Judgements:
+        """Register of what people decided about the days of a schedule, with their reasons.
+
+        :param schedule_id: Id of the schedule.
+        :param limit: Longest list.
+        """
+        return cast("c.Judgements", self._transport.json("GET", f"/schedules/{word(schedule_id)}/judgements", query={"limit": limit}))
+
     def list_index_versions(self, index_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the index, when and why.
 
@@ -1471,6 +1557,38 @@ class Operations:
         """
         return cast("c.Plugin", self._transport.json("POST", f"/plugins/{word(plugin_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
+    def list_schedule_versions(self, schedule_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Who wrote the schedule, when and why.
+
+        :param limit: Maximum number of versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/schedules/{word(schedule_id)}/versions", query={"limit": limit, "before": before}))
+
+    def diff_schedule_versions(self, schedule_id: str, from_: int, to: int) -> c.VersionDifference:
+        """What changed of the schedule between two versions.
+
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/schedules/{word(schedule_id)}/versions/diff", query={"from": from_, "to": to}))
+
+    def get_schedule_version(self, schedule_id: str, version: str) -> c.VersionedDocument:
+        """The schedule as one version has it.
+
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/schedules/{word(schedule_id)}/versions/{word(version)}"))
+
+    def restore_schedule_version(self, schedule_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Schedule:
+        """Writes the schedule again as one version has it.
+
+        :param version: Number of the version.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Schedule", self._transport.json("POST", f"/schedules/{word(schedule_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
+
     def list_store_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the declaration of a data store, when and why.
 
@@ -1538,14 +1656,14 @@ class Operations:
         """Puts a new signing key in place of the one in use."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
-    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store"], document_id: str) -> c.DocumentAccess:
+    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule"], document_id: str) -> c.DocumentAccess:
         """Whose a document is, and who else may read it.
 
         :param kind: Family of the document.
         """
         return cast("c.DocumentAccess", self._transport.json("GET", f"/access/{word(kind)}/{word(document_id)}"))
 
-    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
+    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
         """Lets others read a document.
 
         :param kind: Family of the document.
@@ -1553,7 +1671,7 @@ class Operations:
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param start: Entries of this day or time and after it.
@@ -1567,7 +1685,7 @@ class Operations:
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param media: What is wanted instead of JSON.

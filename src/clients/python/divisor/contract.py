@@ -364,7 +364,7 @@ class _AuditEntry(t.TypedDict):
     #: What became of the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
     #: Kind of the document, or what else was done.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
     #: Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read.
     id: str
     #: The version that was made; null of kinds without versions.
@@ -424,6 +424,11 @@ class _AuditSeal(t.TypedDict):
 class AuditSeal(_AuditSeal, total=False):
     #: Hash of the seal before; 64 zeros in the first; absent in those made before seals were chained.
     previous: str
+
+
+class BackfilledDays(t.TypedDict):
+    #: Sessions whose days are performed now.
+    dates: t.Sequence[str]
 
 
 class BacktestBatch(t.TypedDict):
@@ -1376,8 +1381,8 @@ class ConstituentChange(t.TypedDict):
 
     #: Session at whose close it happened.
     date: str
-    #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
-    event: t.Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
+    #: `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: it entered for `related`, or left for it; `fast_entry` a change between reviews by `events.fast_entry`: it entered for `related`, or left for it; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
+    event: t.Literal["rebalance", "replacement", "fast_exit", "fast_entry", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
     #: Of the corporate action; null if there is none.
     ex_date: t.Optional[str]
     #: Name into which it turned, or from which it came.
@@ -2217,6 +2222,30 @@ class DateRule(_DateRule, total=False):
     weeks: int
 
 
+class _DayBackfill(t.TypedDict):
+    #: First session.
+    start: Date
+    #: Last session.
+    end: Date
+
+
+class DayBackfill(_DayBackfill, total=False):
+    #: Why, for the register of decisions.
+    reason: t.Optional[str]
+
+
+class DayRun(t.TypedDict, total=False):
+    #: Steps whose results are dropped first: their files are written again.
+    again: t.Sequence[t.Literal["refresh", "run", "publish", "export", "render"]]
+    #: Why, for the register of decisions.
+    reason: t.Optional[str]
+
+
+class DaySkip(t.TypedDict):
+    #: Why, for the register of decisions.
+    reason: str
+
+
 class DaysToTrade(t.TypedDict):
     """Over the names traded, all accounts together; quantiles of type 7."""
 
@@ -2620,7 +2649,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "DAY_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -2821,6 +2850,22 @@ class ExplainedThreshold(t.TypedDict):
     distance: t.Optional[float]
 
 
+class ExportStep(t.TypedDict):
+    """Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery."""
+
+    type: t.Literal["export"]
+    #: Files of each index.
+    files: t.Sequence[ExportedFile]
+
+
+class ExportStepInput(t.TypedDict):
+    """Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery."""
+
+    type: t.Literal["export"]
+    #: Files of each index.
+    files: t.Sequence[ExportedFileInput]
+
+
 class ExportView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
@@ -2834,6 +2879,46 @@ class ExportView(t.TypedDict):
     columns: t.Sequence[str]
     #: Rows, a value a column; dates are YYYY-MM-DD.
     data: t.Sequence[t.Sequence[t.Optional[t.Union[str, float]]]]
+
+
+class _ExportedFile(t.TypedDict):
+    #: Table of the export.
+    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
+    #: Format of the file.
+    format: t.Literal["json", "csv", "arrow", "parquet", "xlsx"]
+    #: Indices of the plan that have the file. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: The whole history up to the session. Otherwise only the session.
+    from_start: bool
+    #: A table without rows on the session, such as a proforma file between announcements, makes no file.
+    optional: bool
+
+
+class ExportedFile(_ExportedFile, total=False):
+    #: Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT.
+    name: str
+    #: Reference column of the groups of the table.
+    by: str
+
+
+class _ExportedFileInput(t.TypedDict):
+    #: Table of the export.
+    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
+
+
+class ExportedFileInput(_ExportedFileInput, total=False):
+    #: Format of the file.
+    format: t.Literal["json", "csv", "arrow", "parquet", "xlsx"]
+    #: Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT.
+    name: str
+    #: Indices of the plan that have the file. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: Reference column of the groups of the table.
+    by: str
+    #: The whole history up to the session. Otherwise only the session.
+    from_start: bool
+    #: A table without rows on the session, such as a proforma file between announcements, makes no file.
+    optional: bool
 
 
 class ExposurePayload(t.TypedDict):
@@ -4014,6 +4099,19 @@ class HealthCheck(t.TypedDict):
     message: t.Optional[str]
 
 
+class HeldIndex(t.TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Session since which it is held back.
+    since: str
+    #: Step that holds it back.
+    step: t.Literal["refresh", "run", "publish", "export", "render"]
+    #: Stable code to branch on.
+    code: t.Optional[str]
+    #: Why, in a sentence.
+    reason: str
+
+
 class HierarchicalRiskParityWeightParams(t.TypedDict, total=False):
     """Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other."""
 
@@ -4234,8 +4332,8 @@ class IndexAction(t.TypedDict):
     ex_date: str
     #: Asset identifier.
     identifier: str
-    #: Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one.
-    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING"]
+    #: Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one; SPIN_OFF_EXIT where a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares that it was held in.
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING", "SPIN_OFF_EXIT"]
     #: As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown.
     value: t.Optional[float]
     #: Other identifier of a spin-off, merger or ticker change.
@@ -4270,7 +4368,7 @@ class IndexAction(t.TypedDict):
     divisor_after: t.Optional[float]
     #: Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null.
     proceeds: t.Optional[float]
-    #: Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null.
+    #: Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close, and nothing after it if it leaves then; of a past one as the run took them. Else null.
     received: t.Optional[ReceivedShares]
 
 
@@ -4569,6 +4667,8 @@ class _IndexExplanation(t.TypedDict):
     entered: t.Optional[ConstituentChange]
     #: How it left last, by as_of; null when it never did. Earlier than `entered` where it came back.
     left: t.Optional[ConstituentChange]
+    #: Changes between reviews, by as_of, by which it entered or left, in their order.
+    replacements: t.Sequence[Replacement]
     #: What the index waits to trade of it; null for nothing.
     order: t.Optional[WaitingOrder]
     #: Weight held at as_of and its change since; null on the rebalance date.
@@ -4797,6 +4897,32 @@ class JobStatus(t.TypedDict):
     callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded; its shape is that of the kind.
     result: t.Any
+
+
+class Judgement(t.TypedDict):
+    """A decision of a person about a day of a schedule."""
+
+    #: From 1, without a gap, by schedule.
+    seq: int
+    #: Time of the decision, ISO-8601 UTC with offset.
+    at: str
+    #: Name of the key; `local` where none is asked for.
+    author: str
+    #: Id of the key; null where none is asked for.
+    key_id: t.Optional[str]
+    #: What was decided.
+    action: t.Literal["run", "backfill", "skip"]
+    #: The schedule.
+    schedule_id: str
+    #: Session concerned, of a backfill the first.
+    date: str
+    #: Why.
+    reason: t.Optional[str]
+
+
+class Judgements(t.TypedDict):
+    #: Newest first.
+    judgements: t.Sequence[Judgement]
 
 
 class LadderCaps(t.TypedDict, total=False):
@@ -5301,6 +5427,15 @@ class LongOnlyRow(_LongOnlyRow, total=False):
     id: str
     #: Arguments of the class, by name.
     params: LongOnlyParams
+
+
+class MadeFile(t.TypedDict):
+    #: Name of the file.
+    name: str
+    #: Size in bytes.
+    bytes: int
+    #: SHA-256 of its bytes.
+    sha256: str
 
 
 class Mapping(t.TypedDict):
@@ -6810,6 +6945,8 @@ class PreviewResponse(_PreviewResponse, total=False):
     overlay: PreviewOverlay
     #: Of an index that rebalances on breaches: the rule that is watched.
     limits: PreviewLimits
+    #: Of an index whose constituents change between reviews (`events`): the changes decided on resolved_date. Assets and weights are what the rules decide.
+    replacements: t.Sequence[Replacement]
 
 
 class PreviewSolve(t.TypedDict):
@@ -7014,6 +7151,25 @@ class PublishRequest(t.TypedDict, total=False):
     allow_partial: bool
 
 
+class PublishStep(t.TypedDict):
+    """Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed."""
+
+    type: t.Literal["publish"]
+    #: Publish closes for which constituents have no bar; their entries record it.
+    allow_partial: bool
+
+
+class _PublishStepInput(t.TypedDict):
+    type: t.Literal["publish"]
+
+
+class PublishStepInput(_PublishStepInput, total=False):
+    """Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed."""
+
+    #: Publish closes for which constituents have no bar; their entries record it.
+    allow_partial: bool
+
+
 class PublishedLog(t.TypedDict):
     #: In the order of the log.
     entries: t.Sequence[PublicationEntry]
@@ -7166,12 +7322,14 @@ class RebalancePack(t.TypedDict):
     requested_as_of: t.Optional[str]
     #: Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session.
     as_of: str
-    #: Effective date of the rebalance on or after it; null where the calendar has none.
+    #: Effective date of the rebalance or change of constituents on or after it; null where the calendar has none.
     effective: t.Optional[str]
     #: Session on which the weights were decided.
     decision: str
     #: Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve.
     basis: t.Literal["announced", "indicative", "in_force"]
+    #: Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending.
+    replacements: t.Sequence[Replacement]
     #: The accounts in the order of the request, that of `aum` last.
     accounts: t.Sequence[PackedAccount]
     #: Days that the orders take, over the names traded.
@@ -7686,6 +7844,25 @@ class RefreshResult(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
+class RefreshStep(t.TypedDict):
+    """Refreshes the served store from its source. The day waits until the store has prices of the session."""
+
+    type: t.Literal["refresh"]
+    #: Finding codes that reject the whole refresh.
+    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
+
+
+class _RefreshStepInput(t.TypedDict):
+    type: t.Literal["refresh"]
+
+
+class RefreshStepInput(_RefreshStepInput, total=False):
+    """Refreshes the served store from its source. The day waits until the store has prices of the session."""
+
+    #: Finding codes that reject the whole refresh.
+    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
+
+
 class RelativeMetricsPayload(t.TypedDict):
     #: The benchmark as it was named.
     reference: BenchmarkRef
@@ -7833,6 +8010,33 @@ class RenderResult(t.TypedDict):
     pages: int
 
 
+class RenderStep(t.TypedDict):
+    """Renders a report of each index as PDF and keeps it with the day for delivery."""
+
+    type: t.Literal["render"]
+    #: A stored template, or a built-in such as FACTSHEET-A4.
+    template_id: str
+    #: Indices of the plan that have the report. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: Pattern of the file name.
+    name: str
+
+
+class _RenderStepInput(t.TypedDict):
+    type: t.Literal["render"]
+    #: A stored template, or a built-in such as FACTSHEET-A4.
+    template_id: str
+
+
+class RenderStepInput(_RenderStepInput, total=False):
+    """Renders a report of each index as PDF and keeps it with the day for delivery."""
+
+    #: Indices of the plan that have the report. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: Pattern of the file name.
+    name: str
+
+
 class _RepairRequest(t.TypedDict):
     #: Ids of the data warnings whose repairs are applied.
     doubts: t.Sequence[str]
@@ -7845,6 +8049,25 @@ class RepairRequest(_RepairRequest, total=False):
     name: str
     #: Serve the new store at once.
     activate: bool
+
+
+class Replacement(t.TypedDict):
+    #: Effective date: it takes effect at the close.
+    date: str
+    #: `next_ranked`: the best-ranked security that the last review left out, for a constituent that left; `reserve`: the first security of `events.reserve` with a price, for a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough.
+    rule: t.Literal["next_ranked", "reserve", "fast_exit", "fast_entry"]
+    #: Security that entered.
+    entered: str
+    #: Constituent that it replaced.
+    left: str
+    #: Session whose data decided it.
+    decision_date: str
+    #: Session whose data ranked the security: of `next_ranked` the reference date of the review that left it out. Null for a reserve list.
+    ranked_on: t.Optional[str]
+    #: Rank of the security that entered: of `next_ranked` among those that the review left out, of `reserve` its place in the list, else by the datapoint of the rule.
+    rank: int
+    #: Rank of the constituent by the same datapoint; null if it left by an event, as a merger, or has no value.
+    left_rank: t.Optional[int]
 
 
 class ReplayJobStatus(t.TypedDict):
@@ -8702,6 +8925,12 @@ class RunDifference(t.TypedDict):
 #: An index or strategy, whose newest run is meant, or one run of it by ID@RUN.
 RunOf = str
 
+class RunStep(t.TypedDict):
+    """Runs every index of the plan whose stored run is stale or ends before the session, on the terms of that run: parents first, then derived indices, overlays and blends."""
+
+    type: t.Literal["run"]
+
+
 class RunSummaryCollection(t.TypedDict):
     #: A row a run, by id.
     summaries: t.Sequence[RunSummaryRow]
@@ -9002,6 +9231,166 @@ class ScenariosView(t.TypedDict):
     scenarios: t.Sequence[ScenarioResult]
     #: `NO_DATA_IN_RANGE`: a window that the store does not cover; `WINDOW_CUT`: one whose end it does not reach; `NO_EFFECT`: a setting that nothing reads.
     findings: t.Sequence[Finding]
+
+
+class Schedule(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Free text.
+    description: t.Optional[str]
+    #: Whether days begin of themselves.
+    enabled: bool
+    #: Indices of the family, in any order: parents are computed first.
+    indices: t.Sequence[str]
+    #: Exchange whose sessions have a day.
+    calendar: str
+    #: Local time at which the day of a session begins.
+    at: str
+    #: Days after the session: 1 begins on the morning after.
+    day_offset: int
+    #: Time zone of the IANA database. Default: that of the calendar.
+    time_zone: t.Optional[str]
+    #: Minutes after the beginning by which the day is to be done; one that is not is late.
+    deadline_minutes: t.Optional[int]
+    #: Minutes until a day that waits or is blocked is looked at again.
+    retry_minutes: int
+    #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
+    catch_up: int
+    #: What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop).
+    on_failure: t.Literal["continue", "stop"]
+    #: Steps of a day, in their order.
+    steps: t.Sequence[t.Union[RefreshStep, RunStep, PublishStep, ExportStep, RenderStep]]
+    #: First session.
+    starts_on: str
+    #: The schedule.
+    schedule_id: str
+    #: Time of its last change, ISO-8601 UTC with offset.
+    updated_at: str
+
+
+class _ScheduleBody(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Indices of the family, in any order: parents are computed first.
+    indices: t.Sequence[str]
+    #: Exchange whose sessions have a day.
+    calendar: str
+    #: Local time at which the day of a session begins.
+    at: str
+    #: Steps of a day, in their order.
+    steps: t.Sequence[t.Union[RefreshStepInput, RunStep, PublishStepInput, ExportStepInput, RenderStepInput]]
+
+
+class ScheduleBody(_ScheduleBody, total=False):
+    #: Free text.
+    description: t.Optional[str]
+    #: Whether days begin of themselves.
+    enabled: bool
+    #: Days after the session: 1 begins on the morning after.
+    day_offset: int
+    #: Time zone of the IANA database. Default: that of the calendar.
+    time_zone: t.Optional[str]
+    #: Minutes after the beginning by which the day is to be done; one that is not is late.
+    deadline_minutes: t.Optional[int]
+    #: Minutes until a day that waits or is blocked is looked at again.
+    retry_minutes: int
+    #: First session. Default: the session of the day on which the schedule is stored, or the next one.
+    starts_on: Date
+    #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
+    catch_up: int
+    #: What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop).
+    on_failure: t.Literal["continue", "stop"]
+
+
+class ScheduleCollection(t.TypedDict):
+    #: Schedules by id.
+    schedules: t.Sequence[Schedule]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class ScheduleDay(t.TypedDict):
+    """The day of a session: what was planned, and what came of it."""
+
+    #: The schedule.
+    schedule_id: str
+    #: Session.
+    date: str
+    #: State of the day.
+    state: t.Literal["waiting", "running", "blocked", "done", "skipped", "missed"]
+    #: Why the day waits, is blocked, was skipped or missed.
+    reason: t.Optional[str]
+    #: When it was to begin.
+    due_at: str
+    #: When it is to be done.
+    deadline_at: t.Optional[str]
+    #: Whether it was not done by then.
+    is_late: bool
+    #: Begin of the first attempt.
+    started_at: t.Optional[str]
+    #: When it was done, skipped or missed.
+    finished_at: t.Optional[str]
+    #: When it resumes; null once it has ended.
+    next_attempt_at: t.Optional[str]
+    #: Times that its steps were performed.
+    rounds: int
+    #: Version of the schedule that it follows.
+    version: t.Optional[int]
+    #: Author of that version, in whose name closes are published.
+    author: str
+    #: Indices that are held back.
+    held: t.Sequence[HeldIndex]
+    #: Steps, in their order.
+    steps: t.Sequence[StepRecord]
+
+
+class ScheduleDaySummary(t.TypedDict):
+    #: The schedule.
+    schedule_id: str
+    #: Session.
+    date: str
+    #: State of the day.
+    state: t.Literal["waiting", "running", "blocked", "done", "skipped", "missed"]
+    #: Why the day waits, is blocked, was skipped or missed.
+    reason: t.Optional[str]
+    #: When it was to begin.
+    due_at: str
+    #: When it is to be done.
+    deadline_at: t.Optional[str]
+    #: Whether it was not done by then.
+    is_late: bool
+    #: Begin of the first attempt.
+    started_at: t.Optional[str]
+    #: When it was done, skipped or missed.
+    finished_at: t.Optional[str]
+    #: When it resumes; null once it has ended.
+    next_attempt_at: t.Optional[str]
+    #: Times that its steps were performed.
+    rounds: int
+    #: Version of the schedule that it follows.
+    version: t.Optional[int]
+    #: Author of that version, in whose name closes are published.
+    author: str
+    #: Indices that are held back.
+    held: t.Sequence[HeldIndex]
+    #: First step that is not done; null if all are.
+    step: t.Optional[t.Literal["refresh", "run", "publish", "export", "render"]]
+
+
+class ScheduleDaysNext(t.TypedDict):
+    #: Session.
+    date: str
+    #: When its day begins.
+    due_at: str
+
+
+class ScheduleDays(t.TypedDict):
+    #: Newest first.
+    days: t.Sequence[ScheduleDaySummary]
+    #: Next day; null for a schedule that is not enabled and at the end of the calendar.
+    next: t.Optional[ScheduleDaysNext]
 
 
 class _ScheduleView(t.TypedDict):
@@ -9381,6 +9770,57 @@ class StatGridBlockInput(_StatGridBlockInput, total=False):
     columns: int
     #: Label to text, printed as given after the figures.
     values: t.Optional[t.Mapping[str, str]]
+
+
+class StepItem(t.TypedDict):
+    #: An index, a file, or a file and its recipient.
+    key: str
+    #: Index concerned; null for the whole family.
+    index_id: t.Optional[str]
+    #: Result so far.
+    state: t.Literal["waiting", "blocked", "failed", "done"]
+    #: Error code of a failed or blocked one.
+    code: t.Optional[str]
+    #: What was done, or why it was not.
+    message: str
+    #: Time of the result.
+    at: str
+    #: Job that does it.
+    job_id: t.Optional[str]
+    #: File that was made.
+    file: t.Optional[MadeFile]
+    #: More about the result.
+    detail: t.Optional[t.Mapping[str, t.Any]]
+
+
+class StepLogLine(t.TypedDict):
+    #: Time of the line.
+    at: str
+    #: A sentence for people.
+    message: str
+
+
+class StepRecord(t.TypedDict):
+    #: Kind of the step.
+    type: t.Literal["refresh", "run", "publish", "export", "render"]
+    #: State of the step.
+    state: t.Literal["pending", "running", "waiting", "failed", "done"]
+    #: Times that it was begun.
+    attempts: int
+    #: Begin of the first attempt.
+    started_at: t.Optional[str]
+    #: End of the last attempt.
+    finished_at: t.Optional[str]
+    #: Time of all attempts, in ms.
+    duration_ms: float
+    #: Result in a sentence.
+    message: str
+    #: Error code of a failed step.
+    code: t.Optional[str]
+    #: What was done, the last 100 lines.
+    log: t.Sequence[StepLogLine]
+    #: Results by index or file.
+    items: t.Sequence[StepItem]
 
 
 class StoredRun(t.TypedDict):

@@ -33,7 +33,7 @@ export interface Store {
   readonly freeSpace: FreeSpace;
   /** Current time for records, ms since 1970: that of the database, if it has the documents. */
   readonly now: () => number;
-  /** The same documents if they are in a database, with the parts that a queue there needs. */
+  /** Documents of the database and the parts that its queue needs; undefined if the documents are in files. */
   readonly shared: DatabaseDocuments | undefined;
   close(): Promise<void>;
 }

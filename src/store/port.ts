@@ -229,8 +229,8 @@ export interface ArtifactStore {
   /** Health of a shared place. */
   readonly health?: ArtifactHealth;
   /**
-   * The same store for requests: a read from a place that does not answer is refused within seconds. Absent if no read
-   * waits.
+   * Variant for requests: it refuses a read within seconds if the place does not answer. Absent if reads never
+   * wait.
    */
   readonly forRequests?: ArtifactStore;
   /** Destination for other writers, under names that this store created. */

@@ -36,7 +36,7 @@ function inputOf(run: RunColumns, asked: Asked): ActionsInput {
   return { ...termsOf(run, asked), ...datesOf(asked), outside: outsideOf(run, asked) };
 }
 
-/** Mergers by which securities leave the index of a run, past and coming. */
+/** Past and future mergers that remove securities from the index of a run. */
 function outsideOf(run: RunColumns, { removing, market: handle }: Asked): ActionsInput['outside'] {
   if (removing === null) return undefined;
   const { indexId, documents, models } = removing;

@@ -1,6 +1,6 @@
 /**
- * Health of a place that may be unavailable while the process is well. Each check has a time limit, and requests wait
- * for none.
+ * Health of a place that may be unavailable while the process works. Each check has a time limit; requests do not wait
+ * for checks.
  */
 export interface ArtifactHealth {
   /** Returns the reason why artifacts are unavailable, in a sentence; undefined if they are available. */

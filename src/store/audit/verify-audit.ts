@@ -155,7 +155,7 @@ export function createAuditCheck(): AuditCheck {
   };
 }
 
-/** Sorts items by number; those without one come first. */
+/** Sorts items by number; items that have no number come first. */
 function inOrder(items: readonly unknown[], numberOf: (item: unknown) => number | undefined): unknown[] {
   return items
     .map((item) => ({ item, number: numberOf(item) ?? 0 }))

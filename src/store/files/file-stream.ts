@@ -52,7 +52,7 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
     type: 'bytes',
     autoAllocateChunkSize: CHUNK_BYTES,
     async pull(controller) {
-      const request = controller.byobRequest!; // a buffer is allocated for readers without one
+      const request = controller.byobRequest!; // autoAllocateChunkSize allocates it
       const { buffer, byteOffset, byteLength } = request.view!;
       let length = 0;
       try {

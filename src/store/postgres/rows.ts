@@ -46,7 +46,7 @@ export interface DocumentKey {
 export type RowRead = DocumentKey | { readonly kind: DocumentKind; readonly owner: string };
 
 export const COLUMNS = 'kind, id, version, schema, etag, seal, updated_at, body';
-/** The same columns without the body. */
+/** Columns without the body. */
 const HEADING = "kind, id, version, schema, etag, seal, updated_at, '' AS body";
 
 export function createRows(database: Pick<Database, 'query'>, schema: string): Rows {

@@ -129,7 +129,7 @@ const locks = (schema: string, stripes: number): string => `
         ) AS locks;
 `;
 
-/** The same for at most two writes: `least` and `greatest` ignore nulls. */
+/** Returns the locks for at most two writes: `least` and `greatest` ignore nulls. */
 function narrowLocks(schema: string, stripes: number): string {
   const both = (of: string): string =>
     [1, 2].map((i) => `hashtext(${of.replaceAll('#', `[${i}]`)}) & ${stripes - 1}`).join(', ');

@@ -12,7 +12,7 @@ export const isWithoutTls = (cause: unknown): boolean =>
 const codeOf = (cause: unknown): string | undefined =>
   ((cause as Error | undefined)?.cause as NodeJS.ErrnoException | undefined)?.code;
 
-/** Describes the failure of a request in a few words. @param said status and code of a response; empty without one */
+/** Describes the failure of a request in a few words. @param said status and code of a response; empty if there was no response */
 export function reasonOf(said: string, cause: unknown): string {
   if (said !== '') return `: it answers ${said}`;
   const { code, name, message } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as NodeJS.ErrnoException;

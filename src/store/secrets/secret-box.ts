@@ -9,7 +9,7 @@ export interface SecretBox {
   seal(text: string): string;
   /** Decrypts a text. @throws Refusal DOCUMENT_UNREADABLE if it was encrypted with another key, or there is none */
   open(stored: string): string;
-  /** Seals a text again that an earlier key sealed; a text that no key opens is unchanged. */
+  /** Encrypts a text of an earlier key with the current key; a text that no key decrypts stays unchanged. */
   renew(stored: string): string;
   isSealed(stored: string): boolean;
   /** Derives a key for another purpose; undefined without a key. */
@@ -31,17 +31,17 @@ function secretKeyIn(text: string): Buffer | undefined {
 
 /** Keys of stored secrets: one that encrypts, and earlier ones that only decrypt. */
 export interface SecretKeys {
-  /** Undefined where texts are stored as they are. */
+  /** Undefined if texts are stored unencrypted. */
   readonly key: Buffer | undefined;
   readonly earlier: readonly Buffer[];
 }
 
-/** Instead of the first key: texts that earlier keys sealed are opened and stored as they are. */
+/** Word in place of the first key that ends encryption: texts of earlier keys are decrypted and stored unencrypted. */
 const NO_KEY = 'none';
 
 /**
- * Keys with spaces, commas or lines between them: the first encrypts, or is `none`; undefined where a word is no key, or
- * there is none.
+ * Parses keys that spaces, commas or line breaks separate. The first key encrypts, or is `none`. Returns undefined if a
+ * word is not a key or the text contains no key.
  */
 export function secretKeysIn(text: string): SecretKeys | undefined {
   const words = text.split(/[\s,]+/).filter((word) => word !== '');
@@ -90,7 +90,7 @@ export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffe
       try {
         return box.seal(box.open(stored));
       } catch {
-        return stored; // reading it reports the reason
+        return stored; // Reading the text reports the reason.
       }
     },
   };
@@ -100,7 +100,7 @@ export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffe
 const derived = (key: Buffer, label: string): Buffer =>
   Buffer.from(hkdfSync('sha256', key, '', `divisor ${label}`, KEY_BYTES));
 
-/** The text of sealed bytes; undefined where another key sealed them, or they were changed. */
+/** Decrypts bytes; returns undefined if another key encrypted them or they were altered. */
 function openedWith(key: Buffer, bytes: Buffer): string | undefined {
   try {
     const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });

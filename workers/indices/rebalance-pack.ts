@@ -10,7 +10,7 @@ import { areAnnounced, nextRebalances, type NextRebalance } from '#domain/books/
 import type { Decided } from '#domain/books/decider.js';
 import { takeEffect } from '#domain/books/take-effect.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
-import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { treatmentOf } from '#domain/documents/treatment.js';
 import { compareText, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { exchangeRates, requireRate } from '#domain/market/exchange-rates.js';
@@ -138,16 +138,15 @@ interface Composed {
 }
 
 /**
- * The composition to be traded: that announced for the next rebalance, of the schedule or called for by a breach, on the session itself too; before its
- * announcement what the rules would decide today; of a derived index what its latest solve holds.
+ * The composition to be traded: that announced for the next rebalance, of the schedule or called for by a breach, on the
+ * session itself too; before its announcement what the rules would decide today, or the latest solution of a derived index.
  */
 function compositionFor(composer: Composer, { indexId, session, engine, called }: Composed): PackComposition {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
   const isDerived = isDerivedDocument(document);
-  const owner = scheduleOwner(composer, indexId);
-  const scheduled = nextRebalances(owner, composer.market(owner.id), day);
+  const scheduled = nextRebalances(document, sm, day);
   const calledFor = isDerived ? undefined : announcedOn(called, day);
   const [first] = scheduled;
   const isScheduled = calledFor === undefined || (first !== undefined && first.date <= calledFor.effective);
@@ -157,11 +156,11 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   const next = isScheduled
     ? scheduled
     : [{ date: calledFor.effective, session: calledFor.effective, decision: calledFor.decision }];
-  const isAnnounced = areAnnounced(next, day) && (!isDerived || next[0]!.session === day);
+  const isAnnounced = areAnnounced(next, day);
   const orders = { indexId, session, engine, next: isAnnounced ? next : [] };
-  const isWhole = isReviewed(next) || hasMemberChanges(composer, indexId);
+  const isWhole = isDerived || isReviewed(next) || hasMemberChanges(composer, indexId);
   const { decided, decision, traded, announced, swaps, findings } =
-    isWhole && isAnnounced && !isDerived ? reviewedOrders(composer, orders) : plainOrders(composer, orders);
+    isWhole && isAnnounced ? reviewedOrders(composer, orders) : plainOrders(composer, orders);
   const weights = weightsOf(traded);
   return {
     effective: next[0] === undefined ? null : formatDay(next[0].date),
@@ -260,8 +259,10 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
 /** What the reviews of one session, or a close of a phase, lead to as if it took effect today. */
 function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
   const sm = composer.market(indexId);
-  const before = (knownCompositions(composer, indexId)?.list ?? []).filter((one) => one.session < session);
-  const { list, findings } = asIfEffective(composer, { indexId, session, before, next });
+  const known = knownCompositions(composer, indexId)?.list ?? [];
+  const before = known.filter((one) => one.session < session);
+  const own = before.length === known.length ? undefined : { list: known, findings: [] };
+  const { list, findings } = own ?? asIfEffective(composer, { indexId, session, before, next });
   const traded = list.at(-1);
   if (traded === undefined) throw allEnded(indexId, next[0]!.decision);
   const decided = Math.min(traded.decision, session);
@@ -282,12 +283,6 @@ function allEnded(indexId: string, decided: Day): Refusal {
 
 function weightsOf({ columns, weights }: Pick<Decided, 'columns' | 'weights'>): ReadonlyMap<number, number> {
   return new Map(Array.from(columns, (column, i) => [column, weights[i]!]));
-}
-
-/** The document whose schedule an index follows. */
-function scheduleOwner(composer: Composer, indexId: string): IndexDocument {
-  const document = composer.document(indexId);
-  return isDerivedDocument(document) ? scheduleOwner(composer, document.derivation.source_index_id) : document;
 }
 
 interface PackMarket {

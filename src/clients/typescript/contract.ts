@@ -6519,7 +6519,7 @@ export interface RebalancePack {
   readonly effective: string | null;
   /** Session on which the weights were decided. */
   readonly decision: string;
-  /** Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve. */
+  /** Weights announced for `effective`; before the announcement what the rules decide on as_of, or the latest solution of a derived index. */
   readonly basis: 'announced' | 'indicative' | 'in_force';
   /** Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending. */
   readonly replacements: readonly Replacement[];

@@ -7326,7 +7326,7 @@ class RebalancePack(t.TypedDict):
     effective: t.Optional[str]
     #: Session on which the weights were decided.
     decision: str
-    #: Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve.
+    #: Weights announced for `effective`; before the announcement what the rules decide on as_of, or the latest solution of a derived index.
     basis: t.Literal["announced", "indicative", "in_force"]
     #: Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending.
     replacements: t.Sequence[Replacement]

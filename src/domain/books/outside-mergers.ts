@@ -5,9 +5,9 @@ import type { Composer } from './compositions.js';
 import { mergerKey, type OutsideMergers } from './merger-key.js';
 
 /**
- * Mergers by which securities leave an index that holds no acquirer from outside its universe; undefined where it turns
- * them into the acquirer.
- * @cost of the universe on each session with a merger
+ * Returns the mergers by which securities leave an index that holds no acquirer from outside its universe; undefined if
+ * they convert into the acquirer.
+ * @cost one pass over the universe per session with a merger
  */
 export function outsideMergers(
   composer: Pick<Composer, 'document' | 'market' | 'under'>,

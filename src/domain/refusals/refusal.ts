@@ -95,9 +95,9 @@ export const ERRORS = {
   },
   ID_MISMATCH: { status: 422, help: 'The id in the body is not the id in the path.' },
   INVALID_RANGE: { status: 422, help: 'The start lies after the end.' },
-  RANGE_TOO_SHORT: { status: 422, help: 'The range holds fewer sessions than the computation needs.' },
+  RANGE_TOO_SHORT: { status: 422, help: 'The range contains fewer sessions than the computation needs.' },
   CALENDAR_NOT_COVERED: { status: 422, help: 'The calendar covers nothing of the range.' },
-  NO_DATA_IN_RANGE: { status: 422, help: 'The served store holds no price in the range.' },
+  NO_DATA_IN_RANGE: { status: 422, help: 'The data contains no prices in the range.' },
   PLUGIN_FAILED: {
     status: 422,
     help: 'A plug-in threw, took more steps or memory than it may, or returned no list of values; see detail.',

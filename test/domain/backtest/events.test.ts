@@ -40,7 +40,7 @@ describe('an index that loses everything', () => {
       expect.objectContaining({
         code: 'NUMERIC_FAILURE',
         message:
-          'The portfolio is worth nothing from 2024-03-07 on, and returns from 0 have no value. A run that ends on 2024-03-07 or before can be measured.',
+          'The value of the portfolio is 0 from 2024-03-07 on, so later returns are undefined. Choose an end date of 2024-03-07 or earlier.',
         detail: { date: '2024-03-07' },
       }),
     );

@@ -145,7 +145,7 @@ describe('a run is stale', () => {
       '/strategies/FOLLOW',
       { ...STRATEGY, index_id: 'INNER' },
       STRATEGY,
-      ['The run reached the indices BASE; now it would reach INNER, BASE.'],
+      ['The indices that the run depends on changed from BASE to INNER, BASE.'],
     ],
   ])('of a strategy, when %s changed', async (_what, path, changed, before, reasons) => {
     await service.ok('PUT', path, changed);

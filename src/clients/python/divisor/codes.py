@@ -212,7 +212,7 @@ class InvalidRange(DivisorError):
 
 
 class RangeTooShort(DivisorError):
-    """The range holds fewer sessions than the computation needs."""
+    """The range contains fewer sessions than the computation needs."""
 
 
 class CalendarNotCovered(DivisorError):
@@ -220,7 +220,7 @@ class CalendarNotCovered(DivisorError):
 
 
 class NoDataInRange(DivisorError):
-    """The served store holds no price in the range."""
+    """The data contains no prices in the range."""
 
 
 class PluginFailed(DivisorError):

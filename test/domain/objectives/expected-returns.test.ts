@@ -195,7 +195,7 @@ describe('other models of expected returns', () => {
     const { context, warnings } = seven();
     const values = returns('field', { field: { node: 'field', name: 'ALPHA' } }, context);
     expect(values[1]).toBeCloseTo((0 + 0.2 + 0.3 + 0.4 + 0.5 + 0.6) / 6, 15);
-    expect(warnings[0]).toContain('1 of 7 names have no ALPHA (CAN)');
+    expect(warnings[0]).toContain('1 of 7 securities have no ALPHA (CAN)');
     expect(returns('field', { field: 'ALPHA' }, seven().context)).toEqual(values);
   });
 });

@@ -1,7 +1,7 @@
 // Written from the OpenAPI document by `npm run generate`; edit the contract instead.
 
 export interface ActionChoice {
-  /** `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend */
+  /** `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend */
   readonly choice: 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | 'accept_cash' | 'accept_shares';
   /** At prices that change only by the action. */
   readonly weight_after: number;
@@ -28,7 +28,7 @@ export interface ActionsView {
   readonly actions_total: number;
 }
 
-/** Each active weight, weight less index weight, lies between two bounds. */
+/** Each active weight (weight minus index weight) is between two bounds. */
 export interface ActiveBoundsParams {
   /** Smallest active weight. Unit: fraction. */
   readonly lower: number;
@@ -36,21 +36,21 @@ export interface ActiveBoundsParams {
   readonly upper: number;
   /** Names the row covers; without any all of them. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ActiveBoundsRow {
   readonly type: 'ActiveBounds';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveBoundsParams | undefined;
 }
 
-/** The active weight of each group, its weight less its index weight, lies between two bounds. */
+/** The active weight of each group (weight minus index weight) is between two bounds. */
 export interface ActiveGroupBoundsParams {
   /** Reference column that groups the names. */
   readonly field: string;
@@ -60,17 +60,17 @@ export interface ActiveGroupBoundsParams {
   readonly lower: number;
   /** Largest active weight of a group. Unit: fraction. */
   readonly upper: number;
-  /** Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none. */
+  /** Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none. */
   readonly small_group?: SmallGroup | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ActiveGroupBoundsRow {
   readonly type: 'ActiveGroupBounds';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveGroupBoundsParams | undefined;
@@ -97,19 +97,19 @@ export interface ActiveRiskPayload {
   readonly window_end: string | null;
 }
 
-/** Active share, half the sum of absolute active weights, is at most a limit. */
+/** The active share (half the sum of absolute active weights) is at most a limit. */
 export interface ActiveShareParams {
   /** Largest active share. Unit: fraction. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ActiveShareRow {
   readonly type: 'ActiveShare';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveShareParams | undefined;
@@ -130,7 +130,7 @@ export interface AllNode {
   readonly node: 'all';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -139,7 +139,7 @@ export interface AllNodeInput {
   readonly node: 'all';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -192,7 +192,7 @@ export interface AnyNode {
   readonly node: 'any';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -201,29 +201,29 @@ export interface AnyNodeInput {
   readonly node: 'any';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
-/** Operands from left to right; a single one of - is negated. */
+/** Operands from left to right; a single operand of - is negated. */
 export interface ArithmeticNode {
   readonly node: 'arithmetic';
-  /** What joins the operands; ^ is a power. */
+  /** Operator between the operands; ^ is a power. */
   readonly operator: '+' | '-' | '*' | '/' | '^';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
-/** Operands from left to right; a single one of - is negated. */
+/** Operands from left to right; a single operand of - is negated. */
 export interface ArithmeticNodeInput {
   readonly node: 'arithmetic';
-  /** What joins the operands; ^ is a power. */
+  /** Operator between the operands; ^ is a power. */
   readonly operator: '+' | '-' | '*' | '/' | '^';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -672,29 +672,29 @@ export interface BenchmarkStatistics {
   readonly down_capture: number | null;
 }
 
-/** The beta of the portfolio to the index, by the covariance of the problem, lies between two bounds. */
+/** The beta of the portfolio to the index, from the covariance of the problem, is between two bounds. */
 export interface BetaParams {
   /** Smallest beta. */
   readonly lower?: number | null | undefined;
   /** Largest beta. */
   readonly upper?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface BetaRow {
   readonly type: 'Beta';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: BetaParams | undefined;
 }
 
-/** The returns above cash at which the index is the best portfolio, moved towards views by their confidence and by covariance. */
+/** Returns above cash at which the index is optimal, moved towards views by their confidence and by covariance. */
 export interface BlackLittermanReturns {
-  /** Expected returns of portfolios with a confidence; none leaves the prior. */
+  /** Expected returns of portfolios with a confidence. An empty list keeps the prior. */
   readonly views?: readonly View[] | undefined;
   /** Variance of the prior, as a share of the covariance. */
   readonly tau?: number | undefined;
@@ -758,15 +758,15 @@ export interface BookPayload {
   readonly dividend_points?: SeriesPayload | undefined;
 }
 
-/** A bound that changes by a fraction a year. */
+/** Bound that changes by a fraction every year. */
 export interface BoundPath {
-  /** Value at the base, or the base date: the value then is that of the source index at its review on or before it. */
+  /** Value at the base, or a base date: the value is then that of the source index at its latest review on or before that date. */
   readonly base: number | string;
-  /** Change a year, a fraction: -0.07 lowers the bound by 7 % a year. Years are days over 365.25. */
+  /** Change per year, a fraction: -0.07 lowers the bound by 7 % per year. Years are days over 365.25. */
   readonly yearly: number;
-  /** Multiple of the value at the base: 0.5 begins at half of it. */
+  /** Multiple of the value at the base: 0.5 starts at half of it. */
   readonly times?: number | undefined;
-  /** Day from which years count where `base` is a value. Default: the base date of the index. */
+  /** Start of the first year if `base` is a value. Default: the base date of the index. */
   readonly from?: string | undefined;
 }
 
@@ -798,7 +798,7 @@ export interface BufferedTopNRule {
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The average of the worst historical drawdowns, returns added up session by session, is at most a limit. */
+/** The average of the worst historical drawdowns, from returns summed by session, is at most a limit. */
 export interface CDaRParams {
   /** Largest average drawdown, as a fraction of value. Unit: fraction. */
   readonly limit: number;
@@ -806,15 +806,15 @@ export interface CDaRParams {
   readonly confidence?: number | undefined;
   /** Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions. */
   readonly scenarios?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface CDaRRow {
   readonly type: 'CDaR';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CDaRParams | undefined;
@@ -838,15 +838,15 @@ export interface CVaRParams {
   readonly degrees_of_freedom?: number | undefined;
   /** Equal seeds give equal draws. */
   readonly seed?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface CVaRRow {
   readonly type: 'CVaR';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CVaRParams | undefined;
@@ -899,30 +899,30 @@ export interface CalendarOption {
   readonly coverage: CalendarCoverage;
 }
 
-/** Risk aversion times the covariance with the index: the returns above cash at which the index is the best portfolio. Betas may be shrunk towards one. */
+/** Risk aversion times the covariance with the index: the returns above cash at which the index is optimal. Betas may be shrunk towards one. */
 export interface CapmReturns {
   /** Expected return of the index above cash per unit of its variance. */
   readonly risk_aversion?: number | undefined;
-  /** Weight of a beta of one. Unit: fraction. */
+  /** Weight of one in each shrunk beta. Unit: fraction. */
   readonly shrinkage?: number | undefined;
   readonly type: 'capm';
 }
 
-/** The number of names held, long or short, lies between two bounds. */
+/** The number of securities held, long or short, is between two bounds. */
 export interface CardinalityParams {
   /** Fewest names held. Unit: names. */
   readonly minimum?: number | undefined;
   /** Most names held. Unit: names. */
   readonly maximum?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface CardinalityRow {
   readonly type: 'Cardinality';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CardinalityParams | undefined;
@@ -1091,7 +1091,7 @@ export interface ComparisonNode {
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -1103,7 +1103,7 @@ export interface ComparisonNodeInput {
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -1129,23 +1129,23 @@ export interface CompositeScoreRule {
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** UCITS limits: no name above `single`; the names above `trigger` sum to at most `aggregate`. */
+/** UCITS limits: no security above `single`; securities above `trigger` sum to at most `aggregate`. */
 export interface Concentration5_10_40Params {
   /** Largest weight of one name. Unit: fraction. */
   readonly single?: number | undefined;
   /** Weight above which a name counts towards the aggregate. Unit: fraction. */
   readonly trigger?: number | undefined;
-  /** Largest sum of the names above the trigger. Unit: fraction. */
+  /** Maximum sum of the securities above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface Concentration5_10_40Row {
   readonly type: 'Concentration5_10_40';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: Concentration5_10_40Params | undefined;
@@ -1170,23 +1170,23 @@ export interface ConcentrationPayload {
   readonly gross_largest?: number | undefined;
 }
 
-/** United States RIC limits: no name above `single`; the names above `trigger` sum to at most `aggregate`. */
+/** United States RIC limits: no security above `single`; securities above `trigger` sum to at most `aggregate`. */
 export interface ConcentrationRICParams {
   /** Largest weight of one name. Unit: fraction. */
   readonly single?: number | undefined;
   /** Weight above which a name counts towards the aggregate. Unit: fraction. */
   readonly trigger?: number | undefined;
-  /** Largest sum of the names above the trigger. Unit: fraction. */
+  /** Maximum sum of the securities above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ConcentrationRICRow {
   readonly type: 'ConcentrationRIC';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ConcentrationRICParams | undefined;
@@ -1209,7 +1209,7 @@ export interface ConcentrationSeries {
 export interface ConstituentChange {
   /** Session at whose close it happened. */
   readonly date: string;
-  /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
+  /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a price bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a security spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no price bar for `max_stale_sessions` sessions, and no corporate action; `missing_price` no price bar on a session, with `missing_prices: "exclude"`; `total_loss` the value of the index was 0. */
   readonly event: 'rebalance' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
   /** Of the corporate action; null if there is none. */
   readonly ex_date: string | null;
@@ -1272,7 +1272,7 @@ export interface ConstraintCost {
 export interface ConstraintRow {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
@@ -1283,7 +1283,7 @@ export type ConstraintRowBody = FullInvestmentRow | WeightSumRow | LongOnlyRow |
 export interface ConstraintRowInput {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
@@ -1812,7 +1812,7 @@ export interface DataVersions {
   readonly copy: 'made' | 'pending' | 'missing' | null;
 }
 
-/** A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date. */
+/** A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date. */
 export interface Datapoint {
   /** Column or derived datapoint, matched exactly. */
   readonly name: string;
@@ -1820,11 +1820,11 @@ export interface Datapoint {
   readonly dataset: 'market' | 'reference' | 'derived' | null;
   /** Sessions back from the decision date. */
   readonly lag: number;
-  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window: number | null;
   /** How a window becomes one value. */
   readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
-  /** Across the current survivors that have a value. */
+  /** Across the remaining securities that have a value. */
   readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
 }
 
@@ -1851,7 +1851,7 @@ export interface DatapointEvaluation {
   readonly findings: readonly Finding[];
 }
 
-/** A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date. */
+/** A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date. */
 export interface DatapointInput {
   /** Column or derived datapoint, matched exactly. */
   readonly name: string;
@@ -1859,11 +1859,11 @@ export interface DatapointInput {
   readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
   /** Sessions back from the decision date. */
   readonly lag?: number | undefined;
-  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window?: number | null | undefined;
   /** How a window becomes one value. */
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
-  /** Across the current survivors that have a value. */
+  /** Across the remaining securities that have a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
 }
 
@@ -2249,19 +2249,19 @@ export interface DriftPayload {
   readonly turnover: number;
 }
 
-/** The effective number of names, one over the sum of squared weights, is at least a minimum. */
+/** The effective number of securities (one over the sum of squared weights) is at least a minimum. */
 export interface EffectiveNumberParams {
   /** Smallest effective number. Unit: names. */
   readonly minimum: number;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface EffectiveNumberRow {
   readonly type: 'EffectiveNumber';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: EffectiveNumberParams | undefined;
@@ -2419,19 +2419,19 @@ export interface ExcludeListRule {
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The names have no weight. */
+/** The securities have no weight. */
 export interface ExcludeParams {
   /** Names the row covers. */
   readonly identifiers: readonly string[];
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ExcludeRow {
   readonly type: 'Exclude';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ExcludeParams | undefined;
@@ -2639,7 +2639,7 @@ export interface FactorContribution {
   readonly contribution: number;
 }
 
-/** The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean. */
+/** The exposure of the portfolio, or of its active weights, to a datapoint is between two bounds. A missing value is replaced by the mean. */
 export interface FactorExposureParams {
   /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
   readonly field: string | ExpressionNodeInput;
@@ -2647,19 +2647,19 @@ export interface FactorExposureParams {
   readonly lower?: number | BoundPath | null | undefined;
   /** Largest exposure. */
   readonly upper?: number | BoundPath | null | undefined;
-  /** Exposures are z-scores over the names. */
+  /** Exposures are z-scores over the securities. */
   readonly standardise?: boolean | undefined;
   /** Bounds hold for active weights. */
   readonly active?: boolean | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface FactorExposureRow {
   readonly type: 'FactorExposure';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FactorExposureParams | undefined;
@@ -2784,7 +2784,7 @@ export interface FieldList {
   readonly universes: readonly string[];
 }
 
-/** A datapoint, read for every name on or before the decision date. */
+/** A datapoint, read for every security on or before the decision date. */
 export interface FieldNode {
   readonly node: 'field';
   /** Column or derived datapoint, matched exactly. */
@@ -2793,17 +2793,17 @@ export interface FieldNode {
   readonly dataset: 'market' | 'reference' | 'derived' | null;
   /** Sessions back from the decision date. */
   readonly lag: number;
-  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window: number | null;
   /** How a window becomes one value. */
   readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
-  /** Across the current survivors that have a value. */
+  /** Across the remaining securities that have a value. */
   readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
-/** A datapoint, read for every name on or before the decision date. */
+/** A datapoint, read for every security on or before the decision date. */
 export interface FieldNodeInput {
   readonly node: 'field';
   /** Column or derived datapoint, matched exactly. */
@@ -2812,19 +2812,19 @@ export interface FieldNodeInput {
   readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
   /** Sessions back from the decision date. */
   readonly lag?: number | undefined;
-  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window?: number | null | undefined;
   /** How a window becomes one value. */
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
-  /** Across the current survivors that have a value. */
+  /** Across the remaining securities that have a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
-/** A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others. */
+/** A datapoint of the store as of the decision, as a fraction per year. A missing value is replaced by the mean of the others. */
 export interface FieldReturns {
-  /** Datapoint that holds the expected returns: its name, or an expression of datapoints as text or as nodes. */
+  /** Datapoint with the expected returns: its name, or an expression of datapoints as text or as nodes. */
   readonly field: string | FieldNodeInput | ExpressionNodeInput;
   readonly type: 'field';
 }
@@ -2939,21 +2939,21 @@ export interface FreeFloatFilterRule {
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The names keep their weight in the reference portfolio. */
+/** The securities keep their weight in the reference portfolio. */
 export interface FreezeParams {
   /** Names the row covers. */
   readonly identifiers: readonly string[];
-  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface FreezeRow {
   readonly type: 'Freeze';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FreezeParams | undefined;
@@ -3027,15 +3027,15 @@ export interface FrontierPayload {
 
 /** The weights sum to one. Present by default unless a WeightSum row replaces it. */
 export interface FullInvestmentParams {
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface FullInvestmentRow {
   readonly type: 'FullInvestment';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FullInvestmentParams | undefined;
@@ -3048,9 +3048,9 @@ export interface FunctionNode {
   readonly name: string;
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
-  /** Column whose values are the groups in which the function is taken. */
+  /** Column whose values define the groups in which the function is applied. */
   readonly by?: string | undefined;
-  /** Securities that the function is taken across: those that remain (default), or the whole universe. */
+  /** Securities across which the function is applied: the remaining ones (default), or the whole universe. */
   readonly over?: 'selection' | 'universe' | undefined;
   /** Trailing sessions. */
   readonly window?: number | undefined;
@@ -3060,7 +3060,7 @@ export interface FunctionNode {
   readonly low?: number | undefined;
   /** Upper percentile, a fraction. */
   readonly high?: number | undefined;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -3071,9 +3071,9 @@ export interface FunctionNodeInput {
   readonly name: string;
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
-  /** Column whose values are the groups in which the function is taken. */
+  /** Column whose values define the groups in which the function is applied. */
   readonly by?: string | undefined;
-  /** Securities that the function is taken across: those that remain (default), or the whole universe. */
+  /** Securities across which the function is applied: the remaining ones (default), or the whole universe. */
   readonly over?: 'selection' | 'universe' | undefined;
   /** Trailing sessions. */
   readonly window?: number | undefined;
@@ -3083,7 +3083,7 @@ export interface FunctionNodeInput {
   readonly low?: number | undefined;
   /** Upper percentile, a fraction. */
   readonly high?: number | undefined;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -3317,7 +3317,7 @@ export interface GroupAttributionView {
   readonly findings: readonly Finding[];
 }
 
-/** The weight of each group lies between two bounds. Names without a group form one of their own. */
+/** The weight of each group is between two bounds. Securities without a group form a separate group. */
 export interface GroupBoundsParams {
   /** Reference column that groups the names. */
   readonly field: string;
@@ -3327,15 +3327,15 @@ export interface GroupBoundsParams {
   readonly lower?: number | undefined;
   /** Largest weight of a group. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface GroupBoundsRow {
   readonly type: 'GroupBounds';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: GroupBoundsParams | undefined;
@@ -3359,7 +3359,7 @@ export interface GroupCapInput {
   readonly groups?: readonly string[] | null | undefined;
 }
 
-/** The number of names held in each group lies between two bounds. */
+/** The number of securities held in each group is between two bounds. */
 export interface GroupCardinalityParams {
   /** Reference column that groups the names. */
   readonly field: string;
@@ -3369,15 +3369,15 @@ export interface GroupCardinalityParams {
   readonly minimum?: number | undefined;
   /** Most names held in a group. Unit: names. */
   readonly maximum?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface GroupCardinalityRow {
   readonly type: 'GroupCardinality';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: GroupCardinalityParams | undefined;
@@ -3571,9 +3571,9 @@ export interface HierarchicalRiskParityWeightWeighting {
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the names. */
+/** Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the securities. */
 export interface HistoricalReturns {
-  /** Weight of the mean over the names; 1 makes all returns alike. Unit: fraction. */
+  /** Weight of the mean over the securities; 1 makes all returns equal. Unit: fraction. */
   readonly shrinkage?: number | undefined;
   readonly type: 'historical';
 }
@@ -4578,23 +4578,23 @@ export interface LimitsView {
   readonly findings: readonly Finding[];
 }
 
-/** A weighted sum of weights lies between two bounds; names without a coefficient count as zero. */
+/** A weighted sum of weights is between two bounds; securities without a coefficient count as zero. */
 export interface LinearConstraintParams {
-  /** Coefficient of each name. */
+  /** Coefficient of each security. */
   readonly coefficients: Readonly<Record<string, number>>;
   /** Smallest sum. */
   readonly lower?: number | null | undefined;
   /** Largest sum. */
   readonly upper?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface LinearConstraintRow {
   readonly type: 'LinearConstraint';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LinearConstraintParams | undefined;
@@ -4624,25 +4624,25 @@ export interface LiquidityFilterRule {
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** No trade from the previous solved weights takes more than a share of the median value traded over some days. A name without a known value traded is not traded. */
+/** No trade from the previous solved weights exceeds a share of the median value traded over some days. A security without a known value traded is not traded. */
 export interface LiquidityParams {
   /** Size of the portfolio, in the index currency. Unit: money. */
   readonly notional: number;
-  /** Largest share of the value traded. Unit: fraction. */
+  /** Maximum share of the value traded. Unit: fraction. */
   readonly participation?: number | undefined;
   /** Days a trade may take. Unit: days. */
   readonly days?: number | undefined;
   /** Trailing sessions of the median. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface LiquidityRow {
   readonly type: 'Liquidity';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LiquidityParams | undefined;
@@ -4700,17 +4700,17 @@ export interface LoadJobStatus {
   readonly result: DataStore | null;
 }
 
-/** No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the names it covers. */
+/** No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the securities in its scope. */
 export interface LongOnlyParams {
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface LongOnlyRow {
   readonly type: 'LongOnly';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LongOnlyParams | undefined;
@@ -5135,19 +5135,19 @@ export interface MinVarianceObjective {
   readonly type: 'min_variance';
 }
 
-/** A name is held with at least a threshold of weight, or not at all. Short positions are not affected. */
+/** A security has at least a threshold weight, or none. Short positions are not affected. */
 export interface MinimumHoldingParams {
-  /** Smallest weight of a held name. Unit: fraction. */
+  /** Minimum weight of a held security. Unit: fraction. */
   readonly threshold: number;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface MinimumHoldingRow {
   readonly type: 'MinimumHolding';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: MinimumHoldingParams | undefined;
@@ -5249,7 +5249,7 @@ export interface NotNode {
   readonly node: 'not';
   /** What must not be true. */
   readonly operand: ExpressionNode;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -5258,7 +5258,7 @@ export interface NotNodeInput {
   readonly node: 'not';
   /** What must not be true. */
   readonly operand: ExpressionNodeInput;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -5932,7 +5932,7 @@ export interface PortfolioBookPayload {
   readonly weights_dates_total: number;
 }
 
-/** Each weight lies between two bounds. A negative lower bound lifts LongOnly for the names it covers. */
+/** Each weight is between two bounds. A negative lower bound lifts LongOnly for the securities in its scope. */
 export interface PositionBoundsParams {
   /** Smallest weight. Unit: fraction. */
   readonly lower?: number | undefined;
@@ -5940,15 +5940,15 @@ export interface PositionBoundsParams {
   readonly upper?: number | undefined;
   /** Names the row covers; without any all of them. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface PositionBoundsRow {
   readonly type: 'PositionBounds';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: PositionBoundsParams | undefined;
@@ -6914,7 +6914,7 @@ export interface RelativeMetricsPayload {
   readonly return_variant: 'price' | 'total' | 'net' | 'raw';
 }
 
-/** Each weight lies between two multiples of its index weight. */
+/** Each weight is between two multiples of its index weight. */
 export interface RelativePositionBoundsParams {
   /** Smallest multiple of the index weight. Unit: multiple. */
   readonly lower?: number | undefined;
@@ -6922,25 +6922,25 @@ export interface RelativePositionBoundsParams {
   readonly upper: number;
   /** Names the row covers; without any all of them. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface RelativePositionBoundsRow {
   readonly type: 'RelativePositionBounds';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: RelativePositionBoundsParams | undefined;
 }
 
-/** A constraint row with the limits it takes where no weights keep all rows. */
+/** Constraint row with the limits to try if the problem is infeasible. */
 export interface RelaxEntry {
   /** Id of the constraint row that is relaxed. */
   readonly row: string;
-  /** Limits that the row takes one after the other: a number replaces its main limit, an object the parameters it names. */
+  /** Limits to try for the row, in order: a number replaces its main limit, an object the parameters that it contains. */
   readonly steps: readonly (number | Readonly<Record<string, unknown>>)[];
 }
 
@@ -8379,7 +8379,7 @@ export interface SkippedCauses {
 export interface SmallGroup {
   /** Index weight below which a group is small. Unit: fraction. */
   readonly below: number;
-  /** Largest weight of a small group, as a multiple of its index weight. */
+  /** Maximum weight of a small group, as a multiple of its index weight. */
   readonly multiple: number;
 }
 
@@ -9182,15 +9182,15 @@ export interface TopNRule {
 export interface TrackingErrorParams {
   /** Largest annualised tracking error. Unit: fraction a year. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface TrackingErrorRow {
   readonly type: 'TrackingError';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TrackingErrorParams | undefined;
@@ -9242,17 +9242,17 @@ export interface TradeCostsInput {
 export interface TradeSizeParams {
   /** Largest change of one weight. Unit: fraction. */
   readonly upper: number;
-  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface TradeSizeRow {
   readonly type: 'TradeSize';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TradeSizeParams | undefined;
@@ -9409,21 +9409,21 @@ export interface TrsPriceResponse {
   }[];
 }
 
-/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted. */
+/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, so that its first portfolio is unrestricted. */
 export interface TurnoverParams {
   /** Largest one-way turnover. Unit: fraction. */
   readonly limit: number;
-  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface TurnoverRow {
   readonly type: 'Turnover';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TurnoverParams | undefined;
@@ -9581,7 +9581,7 @@ export interface ValueNode {
   readonly node: 'value';
   /** A constant, or a list of constants as the edges of ladder. */
   readonly value: number | string | boolean | readonly (number | string | boolean)[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -9616,11 +9616,11 @@ export interface VersionList {
 export type VersionedDocument = Readonly<Record<string, never>>;
 
 export interface View {
-  /** The portfolio that the view is of: one name for an absolute view, weights of sum 0 for a relative one. */
+  /** Portfolio of the view: one security for an absolute view, weights that sum to 0 for a relative one. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Expected return of that portfolio, as a fraction a year. */
+  /** Expected return of that portfolio, as a fraction per year. */
   readonly value: number;
-  /** From 0, which changes nothing, to 1, which is certainty. */
+  /** 0 for no effect up to 1 for certainty. */
   readonly confidence?: number | undefined;
 }
 
@@ -9650,15 +9650,15 @@ export interface VolatilityFilterRule {
 export interface VolatilityParams {
   /** Largest annualised volatility. Unit: fraction a year. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface VolatilityRow {
   readonly type: 'Volatility';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: VolatilityParams | undefined;
@@ -9752,27 +9752,27 @@ export interface WeightRow {
   readonly at_bound: 'lower' | 'upper' | null;
 }
 
-/** The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A row that is watched takes sums from -10 to 10, as overlays have them. */
+/** The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A watched row accepts sums from -10 to 10, which overlays can have. */
 export interface WeightSumParams {
   /** Smallest sum. Unit: fraction. */
   readonly lower?: number | undefined;
   /** Largest sum. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface WeightSumRow {
   readonly type: 'WeightSum';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: WeightSumParams | undefined;
 }
 
-/** The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index. */
+/** The weighted average of a datapoint over the invested weight is between two bounds, or between two multiples of the average of the index. */
 export interface WeightedAverageParams {
   /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
   readonly field: string | ExpressionNodeInput;
@@ -9782,17 +9782,17 @@ export interface WeightedAverageParams {
   readonly upper?: number | BoundPath | null | undefined;
   /** Bounds are multiples of the average of the index. */
   readonly relative?: boolean | undefined;
-  /** A security without a value is left out of the average (renormalise), or counts as zero. */
+  /** A security without a value is excluded from the average (renormalise), or counts as zero (zero). */
   readonly missing?: 'zero' | 'renormalise' | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface WeightedAverageRow {
   readonly type: 'WeightedAverage';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: WeightedAverageParams | undefined;

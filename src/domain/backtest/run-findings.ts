@@ -115,8 +115,7 @@ export function partialLastSession({ sm, from, length, columns, weights }: Book)
   );
   if (names.length === 0) return [];
   const listed = `${names.slice(0, NAMES_LISTED_MAX).join(', ')}${names.length > NAMES_LISTED_MAX ? ' and more' : ''}`;
-  const [have, their] =
-    names.length === 1 ? ['1 holding has', 'its'] : [`${names.length} holdings have`, 'their'];
+  const [have, their] = names.length === 1 ? ['1 holding has', 'its'] : [`${names.length} holdings have`, 'their'];
   return [
     {
       severity: 'warning',

@@ -5,8 +5,7 @@ export const ConstraintRow = z
   .strictObject({
     type: z.string().min(1).meta({ description: 'Constraint class; see /optimise/constraint-types.' }),
     id: z.string().max(64).default('').meta({
-      description:
-        'Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.',
+      description: 'Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.',
     }),
     params: z.record(z.string(), z.unknown()).default({}),
   })

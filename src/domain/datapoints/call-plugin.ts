@@ -21,7 +21,8 @@ export function callPlugin(
   inputs: readonly Float64Array[],
   { count, day }: Call,
 ): Float64Array {
-  if (program === null) throw new Error(`the plug-in ${id} has no program: documents must be completed before computation`);
+  if (program === null)
+    throw new Error(`the plug-in ${id} has no program: documents must be completed before computation`);
   try {
     return sandbox()
       .compute(program, inputs, count)

@@ -53,8 +53,7 @@ const fields = {
     .meta({ description: 'Null resolves in the order market, reference, derived.' }),
   lag: z.int().min(0).max(SESSIONS_BACK_MAX).default(0).meta({ description: 'Sessions back from the decision date.' }),
   window: z.int().min(1).max(SESSIONS_BACK_MAX).nullable().default(null).meta({
-    description:
-      'Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.',
+    description: 'Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.',
   }),
   aggregate: z.enum(AGGREGATES).default('last'),
   transform: z

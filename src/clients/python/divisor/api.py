@@ -536,7 +536,7 @@ class Operations:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
+        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; issuers above 5 % at most 40 % in total. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, except one with up to 35 %. RIC_25_5_50: No issuer above 25 %; issuers above 5 % at most 50 % in total. SEC_75_5_10: Positions of at most 5 % each are at least 75 % in total. The limit of 10 % of voting rights is not checked.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
         :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
         :param start: First day wanted; the first of the run by default.
@@ -550,7 +550,7 @@ class Operations:
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
+        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; issuers above 5 % at most 40 % in total. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, except one with up to 35 %. RIC_25_5_50: No issuer above 25 %; issuers above 5 % at most 50 % in total. SEC_75_5_10: Positions of at most 5 % each are at least 75 % in total. The limit of 10 % of voting rights is not checked.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
         :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
         :param start: First day wanted; the first of the run by default.

@@ -10,7 +10,7 @@ import typing as t
 Date = t.Union[str, datetime.date]
 
 class ActionChoice(t.TypedDict):
-    #: `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend
+    #: `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend
     choice: t.Literal["take_up", "sell", "sell_to_fund", "lapse", "accept_cash", "accept_shares"]
     #: At prices that change only by the action.
     weight_after: float
@@ -45,13 +45,13 @@ class _ActiveBoundsParams(t.TypedDict):
 
 
 class ActiveBoundsParams(_ActiveBoundsParams, total=False):
-    """Each active weight, weight less index weight, lies between two bounds."""
+    """Each active weight (weight minus index weight) is between two bounds."""
 
     #: Names the row covers; without any all of them.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -60,7 +60,7 @@ class _ActiveBoundsRow(t.TypedDict):
 
 
 class ActiveBoundsRow(_ActiveBoundsRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ActiveBoundsParams
@@ -76,15 +76,15 @@ class _ActiveGroupBoundsParams(t.TypedDict):
 
 
 class ActiveGroupBoundsParams(_ActiveGroupBoundsParams, total=False):
-    """The active weight of each group, its weight less its index weight, lies between two bounds."""
+    """The active weight of each group (weight minus index weight) is between two bounds."""
 
     #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
-    #: Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none.
+    #: Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none.
     small_group: t.Optional[SmallGroup]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -93,7 +93,7 @@ class _ActiveGroupBoundsRow(t.TypedDict):
 
 
 class ActiveGroupBoundsRow(_ActiveGroupBoundsRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ActiveGroupBoundsParams
@@ -126,11 +126,11 @@ class _ActiveShareParams(t.TypedDict):
 
 
 class ActiveShareParams(_ActiveShareParams, total=False):
-    """Active share, half the sum of absolute active weights, is at most a limit."""
+    """The active share (half the sum of absolute active weights) is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -139,7 +139,7 @@ class _ActiveShareRow(t.TypedDict):
 
 
 class ActiveShareRow(_ActiveShareRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ActiveShareParams
@@ -165,7 +165,7 @@ class _AllNode(t.TypedDict):
 class AllNode(_AllNode, total=False):
     """Every operand must pass."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -178,7 +178,7 @@ class _AllNodeInput(t.TypedDict):
 class AllNodeInput(_AllNodeInput, total=False):
     """Every operand must pass."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -233,7 +233,7 @@ class _AnyNode(t.TypedDict):
 class AnyNode(_AnyNode, total=False):
     """At least one operand must pass."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -246,37 +246,37 @@ class _AnyNodeInput(t.TypedDict):
 class AnyNodeInput(_AnyNodeInput, total=False):
     """At least one operand must pass."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
 class _ArithmeticNode(t.TypedDict):
     node: t.Literal["arithmetic"]
-    #: What joins the operands; ^ is a power.
+    #: Operator between the operands; ^ is a power.
     operator: t.Literal["+", "-", "*", "/", "^"]
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNode]
 
 
 class ArithmeticNode(_ArithmeticNode, total=False):
-    """Operands from left to right; a single one of - is negated."""
+    """Operands from left to right; a single operand of - is negated."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
 class _ArithmeticNodeInput(t.TypedDict):
     node: t.Literal["arithmetic"]
-    #: What joins the operands; ^ is a power.
+    #: Operator between the operands; ^ is a power.
     operator: t.Literal["+", "-", "*", "/", "^"]
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNodeInput]
 
 
 class ArithmeticNodeInput(_ArithmeticNodeInput, total=False):
-    """Operands from left to right; a single one of - is negated."""
+    """Operands from left to right; a single operand of - is negated."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -748,15 +748,15 @@ class BenchmarkStatistics(t.TypedDict):
 
 
 class BetaParams(t.TypedDict, total=False):
-    """The beta of the portfolio to the index, by the covariance of the problem, lies between two bounds."""
+    """The beta of the portfolio to the index, from the covariance of the problem, is between two bounds."""
 
     #: Smallest beta.
     lower: t.Optional[float]
     #: Largest beta.
     upper: t.Optional[float]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -765,7 +765,7 @@ class _BetaRow(t.TypedDict):
 
 
 class BetaRow(_BetaRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: BetaParams
@@ -776,9 +776,9 @@ class _BlackLittermanReturns(t.TypedDict):
 
 
 class BlackLittermanReturns(_BlackLittermanReturns, total=False):
-    """The returns above cash at which the index is the best portfolio, moved towards views by their confidence and by covariance."""
+    """Returns above cash at which the index is optimal, moved towards views by their confidence and by covariance."""
 
-    #: Expected returns of portfolios with a confidence; none leaves the prior.
+    #: Expected returns of portfolios with a confidence. An empty list keeps the prior.
     views: t.Sequence[View]
     #: Variance of the prior, as a share of the covariance.
     tau: float
@@ -913,15 +913,15 @@ class _CDaRParams(t.TypedDict):
 
 
 class CDaRParams(_CDaRParams, total=False):
-    """The average of the worst historical drawdowns, returns added up session by session, is at most a limit."""
+    """The average of the worst historical drawdowns, from returns summed by session, is at most a limit."""
 
     #: Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction.
     confidence: float
     #: Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions.
     scenarios: t.Optional[int]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -930,7 +930,7 @@ class _CDaRRow(t.TypedDict):
 
 
 class CDaRRow(_CDaRRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: CDaRParams
@@ -958,9 +958,9 @@ class CVaRParams(_CVaRParams, total=False):
     degrees_of_freedom: int
     #: Equal seeds give equal draws.
     seed: int
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -969,7 +969,7 @@ class _CVaRRow(t.TypedDict):
 
 
 class CVaRRow(_CVaRRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: CVaRParams
@@ -1024,24 +1024,24 @@ class _CapmReturns(t.TypedDict):
 
 
 class CapmReturns(_CapmReturns, total=False):
-    """Risk aversion times the covariance with the index: the returns above cash at which the index is the best portfolio. Betas may be shrunk towards one."""
+    """Risk aversion times the covariance with the index: the returns above cash at which the index is optimal. Betas may be shrunk towards one."""
 
     #: Expected return of the index above cash per unit of its variance.
     risk_aversion: float
-    #: Weight of a beta of one. Unit: fraction.
+    #: Weight of one in each shrunk beta. Unit: fraction.
     shrinkage: float
 
 
 class CardinalityParams(t.TypedDict, total=False):
-    """The number of names held, long or short, lies between two bounds."""
+    """The number of securities held, long or short, is between two bounds."""
 
     #: Fewest names held. Unit: names.
     minimum: int
     #: Most names held. Unit: names.
     maximum: int
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -1050,7 +1050,7 @@ class _CardinalityRow(t.TypedDict):
 
 
 class CardinalityRow(_CardinalityRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: CardinalityParams
@@ -1236,7 +1236,7 @@ class _ComparisonNode(t.TypedDict):
 
 
 class ComparisonNode(_ComparisonNode, total=False):
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -1251,7 +1251,7 @@ class _ComparisonNodeInput(t.TypedDict):
 
 
 class ComparisonNodeInput(_ComparisonNodeInput, total=False):
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -1285,17 +1285,17 @@ class CompositeScoreRule(_CompositeScoreRule, total=False):
 
 
 class Concentration5_10_40Params(t.TypedDict, total=False):
-    """UCITS limits: no name above `single`; the names above `trigger` sum to at most `aggregate`."""
+    """UCITS limits: no security above `single`; securities above `trigger` sum to at most `aggregate`."""
 
     #: Largest weight of one name. Unit: fraction.
     single: float
     #: Weight above which a name counts towards the aggregate. Unit: fraction.
     trigger: float
-    #: Largest sum of the names above the trigger. Unit: fraction.
+    #: Maximum sum of the securities above the trigger. Unit: fraction.
     aggregate: float
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -1304,7 +1304,7 @@ class _Concentration5_10_40Row(t.TypedDict):
 
 
 class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: Concentration5_10_40Params
@@ -1333,17 +1333,17 @@ class ConcentrationPayload(_ConcentrationPayload, total=False):
 
 
 class ConcentrationRICParams(t.TypedDict, total=False):
-    """United States RIC limits: no name above `single`; the names above `trigger` sum to at most `aggregate`."""
+    """United States RIC limits: no security above `single`; securities above `trigger` sum to at most `aggregate`."""
 
     #: Largest weight of one name. Unit: fraction.
     single: float
     #: Weight above which a name counts towards the aggregate. Unit: fraction.
     trigger: float
-    #: Largest sum of the names above the trigger. Unit: fraction.
+    #: Maximum sum of the securities above the trigger. Unit: fraction.
     aggregate: float
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -1352,7 +1352,7 @@ class _ConcentrationRICRow(t.TypedDict):
 
 
 class ConcentrationRICRow(_ConcentrationRICRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ConcentrationRICParams
@@ -1376,7 +1376,7 @@ class ConstituentChange(t.TypedDict):
 
     #: Session at whose close it happened.
     date: str
-    #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
+    #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a price bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a security spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no price bar for `max_stale_sessions` sessions, and no corporate action; `missing_price` no price bar on a session, with `missing_prices: "exclude"`; `total_loss` the value of the index was 0.
     event: t.Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
     #: Of the corporate action; null if there is none.
     ex_date: t.Optional[str]
@@ -1442,7 +1442,7 @@ class ConstraintCost(_ConstraintCost, total=False):
 class ConstraintRow(t.TypedDict):
     #: Constraint class; see /optimise/constraint-types.
     type: str
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
@@ -1456,7 +1456,7 @@ class _ConstraintRowInput(t.TypedDict):
 
 
 class ConstraintRowInput(_ConstraintRowInput, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
@@ -2050,7 +2050,7 @@ class DataVersions(t.TypedDict):
 
 
 class Datapoint(t.TypedDict):
-    """A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date."""
+    """A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date."""
 
     #: Column or derived datapoint, matched exactly.
     name: str
@@ -2058,11 +2058,11 @@ class Datapoint(t.TypedDict):
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
     lag: int
-    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
     #: How a window becomes one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the current survivors that have a value.
+    #: Across the remaining securities that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
@@ -2098,17 +2098,17 @@ class _DatapointInput(t.TypedDict):
 
 
 class DatapointInput(_DatapointInput, total=False):
-    """A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date."""
+    """A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date."""
 
     #: Null resolves in the order market, reference, derived.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
     lag: int
-    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
     #: How a window becomes one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the current survivors that have a value.
+    #: Across the remaining securities that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
@@ -2543,11 +2543,11 @@ class _EffectiveNumberParams(t.TypedDict):
 
 
 class EffectiveNumberParams(_EffectiveNumberParams, total=False):
-    """The effective number of names, one over the sum of squared weights, is at least a minimum."""
+    """The effective number of securities (one over the sum of squared weights) is at least a minimum."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -2556,7 +2556,7 @@ class _EffectiveNumberRow(t.TypedDict):
 
 
 class EffectiveNumberRow(_EffectiveNumberRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: EffectiveNumberParams
@@ -2731,11 +2731,11 @@ class _ExcludeParams(t.TypedDict):
 
 
 class ExcludeParams(_ExcludeParams, total=False):
-    """The names have no weight."""
+    """The securities have no weight."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -2744,7 +2744,7 @@ class _ExcludeRow(t.TypedDict):
 
 
 class ExcludeRow(_ExcludeRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ExcludeParams
@@ -2964,19 +2964,19 @@ class _FactorExposureParams(t.TypedDict):
 
 
 class FactorExposureParams(_FactorExposureParams, total=False):
-    """The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean."""
+    """The exposure of the portfolio, or of its active weights, to a datapoint is between two bounds. A missing value is replaced by the mean."""
 
     #: Smallest exposure.
     lower: t.Optional[t.Union[float, BoundPath]]
     #: Largest exposure.
     upper: t.Optional[t.Union[float, BoundPath]]
-    #: Exposures are z-scores over the names.
+    #: Exposures are z-scores over the securities.
     standardise: bool
     #: Bounds hold for active weights.
     active: bool
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -2985,7 +2985,7 @@ class _FactorExposureRow(t.TypedDict):
 
 
 class FactorExposureRow(_FactorExposureRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: FactorExposureParams
@@ -3140,18 +3140,18 @@ class _FieldNode(t.TypedDict):
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
     lag: int
-    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
     #: How a window becomes one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the current survivors that have a value.
+    #: Across the remaining securities that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
 class FieldNode(_FieldNode, total=False):
-    """A datapoint, read for every name on or before the decision date."""
+    """A datapoint, read for every security on or before the decision date."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -3162,26 +3162,26 @@ class _FieldNodeInput(t.TypedDict):
 
 
 class FieldNodeInput(_FieldNodeInput, total=False):
-    """A datapoint, read for every name on or before the decision date."""
+    """A datapoint, read for every security on or before the decision date."""
 
     #: Null resolves in the order market, reference, derived.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
     lag: int
-    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
     #: How a window becomes one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the current survivors that have a value.
+    #: Across the remaining securities that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
 class FieldReturns(t.TypedDict):
-    """A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others."""
+    """A datapoint of the store as of the decision, as a fraction per year. A missing value is replaced by the mean of the others."""
 
-    #: Datapoint that holds the expected returns: its name, or an expression of datapoints as text or as nodes.
+    #: Datapoint with the expected returns: its name, or an expression of datapoints as text or as nodes.
     field: t.Union[str, FieldNodeInput, ExpressionNodeInput]
     type: t.Literal["field"]
 
@@ -3326,13 +3326,13 @@ class _FreezeParams(t.TypedDict):
 
 
 class FreezeParams(_FreezeParams, total=False):
-    """The names keep their weight in the reference portfolio."""
+    """The securities keep their weight in the reference portfolio."""
 
-    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -3341,7 +3341,7 @@ class _FreezeRow(t.TypedDict):
 
 
 class FreezeRow(_FreezeRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: FreezeParams
@@ -3435,9 +3435,9 @@ class FrontierPayload(_FrontierPayload, total=False):
 class FullInvestmentParams(t.TypedDict, total=False):
     """The weights sum to one. Present by default unless a WeightSum row replaces it."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -3446,7 +3446,7 @@ class _FullInvestmentRow(t.TypedDict):
 
 
 class FullInvestmentRow(_FullInvestmentRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: FullInvestmentParams
@@ -3463,9 +3463,9 @@ class _FunctionNode(t.TypedDict):
 class FunctionNode(_FunctionNode, total=False):
     """A function of the catalogue with its operands."""
 
-    #: Column whose values are the groups in which the function is taken.
+    #: Column whose values define the groups in which the function is applied.
     by: str
-    #: Securities that the function is taken across: those that remain (default), or the whole universe.
+    #: Securities across which the function is applied: the remaining ones (default), or the whole universe.
     over: t.Literal["selection", "universe"]
     #: Trailing sessions.
     window: int
@@ -3475,7 +3475,7 @@ class FunctionNode(_FunctionNode, total=False):
     low: float
     #: Upper percentile, a fraction.
     high: float
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -3490,9 +3490,9 @@ class _FunctionNodeInput(t.TypedDict):
 class FunctionNodeInput(_FunctionNodeInput, total=False):
     """A function of the catalogue with its operands."""
 
-    #: Column whose values are the groups in which the function is taken.
+    #: Column whose values define the groups in which the function is applied.
     by: str
-    #: Securities that the function is taken across: those that remain (default), or the whole universe.
+    #: Securities across which the function is applied: the remaining ones (default), or the whole universe.
     over: t.Literal["selection", "universe"]
     #: Trailing sessions.
     window: int
@@ -3502,7 +3502,7 @@ class FunctionNodeInput(_FunctionNodeInput, total=False):
     low: float
     #: Upper percentile, a fraction.
     high: float
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -3749,7 +3749,7 @@ class _GroupBoundsParams(t.TypedDict):
 
 
 class GroupBoundsParams(_GroupBoundsParams, total=False):
-    """The weight of each group lies between two bounds. Names without a group form one of their own."""
+    """The weight of each group is between two bounds. Securities without a group form a separate group."""
 
     #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
@@ -3757,9 +3757,9 @@ class GroupBoundsParams(_GroupBoundsParams, total=False):
     lower: float
     #: Largest weight of a group. Unit: fraction.
     upper: float
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -3768,7 +3768,7 @@ class _GroupBoundsRow(t.TypedDict):
 
 
 class GroupBoundsRow(_GroupBoundsRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: GroupBoundsParams
@@ -3801,7 +3801,7 @@ class _GroupCardinalityParams(t.TypedDict):
 
 
 class GroupCardinalityParams(_GroupCardinalityParams, total=False):
-    """The number of names held in each group lies between two bounds."""
+    """The number of securities held in each group is between two bounds."""
 
     #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
@@ -3809,9 +3809,9 @@ class GroupCardinalityParams(_GroupCardinalityParams, total=False):
     minimum: int
     #: Most names held in a group. Unit: names.
     maximum: int
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -3820,7 +3820,7 @@ class _GroupCardinalityRow(t.TypedDict):
 
 
 class GroupCardinalityRow(_GroupCardinalityRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: GroupCardinalityParams
@@ -4053,9 +4053,9 @@ class _HistoricalReturns(t.TypedDict):
 
 
 class HistoricalReturns(_HistoricalReturns, total=False):
-    """Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the names."""
+    """Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the securities."""
 
-    #: Weight of the mean over the names; 1 makes all returns alike. Unit: fraction.
+    #: Weight of the mean over the securities; 1 makes all returns equal. Unit: fraction.
     shrinkage: float
 
 
@@ -5140,20 +5140,20 @@ class LimitsView(t.TypedDict):
 
 
 class _LinearConstraintParams(t.TypedDict):
-    #: Coefficient of each name.
+    #: Coefficient of each security.
     coefficients: t.Mapping[str, float]
 
 
 class LinearConstraintParams(_LinearConstraintParams, total=False):
-    """A weighted sum of weights lies between two bounds; names without a coefficient count as zero."""
+    """A weighted sum of weights is between two bounds; securities without a coefficient count as zero."""
 
     #: Smallest sum.
     lower: t.Optional[float]
     #: Largest sum.
     upper: t.Optional[float]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5162,7 +5162,7 @@ class _LinearConstraintRow(t.TypedDict):
 
 
 class LinearConstraintRow(_LinearConstraintRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: LinearConstraintParams
@@ -5205,17 +5205,17 @@ class _LiquidityParams(t.TypedDict):
 
 
 class LiquidityParams(_LiquidityParams, total=False):
-    """No trade from the previous solved weights takes more than a share of the median value traded over some days. A name without a known value traded is not traded."""
+    """No trade from the previous solved weights exceeds a share of the median value traded over some days. A security without a known value traded is not traded."""
 
-    #: Largest share of the value traded. Unit: fraction.
+    #: Maximum share of the value traded. Unit: fraction.
     participation: float
     #: Days a trade may take. Unit: days.
     days: float
     #: Trailing sessions of the median. Unit: sessions.
     window: int
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5224,7 +5224,7 @@ class _LiquidityRow(t.TypedDict):
 
 
 class LiquidityRow(_LiquidityRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: LiquidityParams
@@ -5284,11 +5284,11 @@ class LoadJobStatus(t.TypedDict):
 
 
 class LongOnlyParams(t.TypedDict, total=False):
-    """No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the names it covers."""
+    """No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the securities in its scope."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5297,7 +5297,7 @@ class _LongOnlyRow(t.TypedDict):
 
 
 class LongOnlyRow(_LongOnlyRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: LongOnlyParams
@@ -5777,16 +5777,16 @@ class MinVarianceObjective(t.TypedDict):
 
 
 class _MinimumHoldingParams(t.TypedDict):
-    #: Smallest weight of a held name. Unit: fraction.
+    #: Minimum weight of a held security. Unit: fraction.
     threshold: float
 
 
 class MinimumHoldingParams(_MinimumHoldingParams, total=False):
-    """A name is held with at least a threshold of weight, or not at all. Short positions are not affected."""
+    """A security has at least a threshold weight, or none. Short positions are not affected."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5795,7 +5795,7 @@ class _MinimumHoldingRow(t.TypedDict):
 
 
 class MinimumHoldingRow(_MinimumHoldingRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: MinimumHoldingParams
@@ -5910,7 +5910,7 @@ class _NotNode(t.TypedDict):
 class NotNode(_NotNode, total=False):
     """The operand must fail."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -5923,7 +5923,7 @@ class _NotNodeInput(t.TypedDict):
 class NotNodeInput(_NotNodeInput, total=False):
     """The operand must fail."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -6662,7 +6662,7 @@ class PortfolioBookPayload(t.TypedDict):
 
 
 class PositionBoundsParams(t.TypedDict, total=False):
-    """Each weight lies between two bounds. A negative lower bound lifts LongOnly for the names it covers."""
+    """Each weight is between two bounds. A negative lower bound lifts LongOnly for the securities in its scope."""
 
     #: Smallest weight. Unit: fraction.
     lower: float
@@ -6670,9 +6670,9 @@ class PositionBoundsParams(t.TypedDict, total=False):
     upper: float
     #: Names the row covers; without any all of them.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -6681,7 +6681,7 @@ class _PositionBoundsRow(t.TypedDict):
 
 
 class PositionBoundsRow(_PositionBoundsRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: PositionBoundsParams
@@ -7719,15 +7719,15 @@ class _RelativePositionBoundsParams(t.TypedDict):
 
 
 class RelativePositionBoundsParams(_RelativePositionBoundsParams, total=False):
-    """Each weight lies between two multiples of its index weight."""
+    """Each weight is between two multiples of its index weight."""
 
     #: Smallest multiple of the index weight. Unit: multiple.
     lower: float
     #: Names the row covers; without any all of them.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -7736,18 +7736,18 @@ class _RelativePositionBoundsRow(t.TypedDict):
 
 
 class RelativePositionBoundsRow(_RelativePositionBoundsRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: RelativePositionBoundsParams
 
 
 class RelaxEntry(t.TypedDict):
-    """A constraint row with the limits it takes where no weights keep all rows."""
+    """Constraint row with the limits to try if the problem is infeasible."""
 
     #: Id of the constraint row that is relaxed.
     row: str
-    #: Limits that the row takes one after the other: a number replaces its main limit, an object the parameters it names.
+    #: Limits to try for the row, in order: a number replaces its main limit, an object the parameters that it contains.
     steps: t.Sequence[t.Union[float, t.Mapping[str, t.Any]]]
 
 
@@ -9259,7 +9259,7 @@ class SkippedCauses(t.TypedDict):
 class SmallGroup(t.TypedDict):
     #: Index weight below which a group is small. Unit: fraction.
     below: float
-    #: Largest weight of a small group, as a multiple of its index weight.
+    #: Maximum weight of a small group, as a multiple of its index weight.
     multiple: float
 
 
@@ -10125,9 +10125,9 @@ class _TrackingErrorParams(t.TypedDict):
 class TrackingErrorParams(_TrackingErrorParams, total=False):
     """The annualised tracking error against the index is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10136,7 +10136,7 @@ class _TrackingErrorRow(t.TypedDict):
 
 
 class TrackingErrorRow(_TrackingErrorRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: TrackingErrorParams
@@ -10196,11 +10196,11 @@ class _TradeSizeParams(t.TypedDict):
 class TradeSizeParams(_TradeSizeParams, total=False):
     """No weight moves further than a bound from the reference portfolio."""
 
-    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10209,7 +10209,7 @@ class _TradeSizeRow(t.TypedDict):
 
 
 class TradeSizeRow(_TradeSizeRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: TradeSizeParams
@@ -10380,13 +10380,13 @@ class _TurnoverParams(t.TypedDict):
 
 
 class TurnoverParams(_TurnoverParams, total=False):
-    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted."""
+    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, so that its first portfolio is unrestricted."""
 
-    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10395,7 +10395,7 @@ class _TurnoverRow(t.TypedDict):
 
 
 class TurnoverRow(_TurnoverRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: TurnoverParams
@@ -10563,7 +10563,7 @@ class _ValueNode(t.TypedDict):
 class ValueNode(_ValueNode, total=False):
     """A constant."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -10597,14 +10597,14 @@ class VersionList(t.TypedDict):
 VersionedDocument = t.Dict[str, t.Any]
 
 class _View(t.TypedDict):
-    #: The portfolio that the view is of: one name for an absolute view, weights of sum 0 for a relative one.
+    #: Portfolio of the view: one security for an absolute view, weights that sum to 0 for a relative one.
     weights: t.Mapping[str, float]
-    #: Expected return of that portfolio, as a fraction a year.
+    #: Expected return of that portfolio, as a fraction per year.
     value: float
 
 
 class View(_View, total=False):
-    #: From 0, which changes nothing, to 1, which is certainty.
+    #: 0 for no effect up to 1 for certainty.
     confidence: float
 
 
@@ -10642,9 +10642,9 @@ class _VolatilityParams(t.TypedDict):
 class VolatilityParams(_VolatilityParams, total=False):
     """The annualised volatility of the portfolio is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10653,7 +10653,7 @@ class _VolatilityRow(t.TypedDict):
 
 
 class VolatilityRow(_VolatilityRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: VolatilityParams
@@ -10756,15 +10756,15 @@ class WeightRow(t.TypedDict):
 
 
 class WeightSumParams(t.TypedDict, total=False):
-    """The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A row that is watched takes sums from -10 to 10, as overlays have them."""
+    """The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A watched row accepts sums from -10 to 10, which overlays can have."""
 
     #: Smallest sum. Unit: fraction.
     lower: float
     #: Largest sum. Unit: fraction.
     upper: float
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10773,7 +10773,7 @@ class _WeightSumRow(t.TypedDict):
 
 
 class WeightSumRow(_WeightSumRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: WeightSumParams
@@ -10785,7 +10785,7 @@ class _WeightedAverageParams(t.TypedDict):
 
 
 class WeightedAverageParams(_WeightedAverageParams, total=False):
-    """The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index."""
+    """The weighted average of a datapoint over the invested weight is between two bounds, or between two multiples of the average of the index."""
 
     #: Smallest average, or multiple of the average of the index.
     lower: t.Optional[t.Union[float, BoundPath]]
@@ -10793,11 +10793,11 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     upper: t.Optional[t.Union[float, BoundPath]]
     #: Bounds are multiples of the average of the index.
     relative: bool
-    #: A security without a value is left out of the average (renormalise), or counts as zero.
+    #: A security without a value is excluded from the average (renormalise), or counts as zero (zero).
     missing: t.Literal["zero", "renormalise"]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10806,7 +10806,7 @@ class _WeightedAverageRow(t.TypedDict):
 
 
 class WeightedAverageRow(_WeightedAverageRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: WeightedAverageParams

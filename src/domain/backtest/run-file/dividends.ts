@@ -49,7 +49,10 @@ export const dividendPoints = pointsOf('points', {
   meaning: 'ordinary dividends in points of the price return',
   rank: 22,
 });
-export const netDividendPoints = pointsOf('netPoints', { meaning: 'ordinary dividends after withholding tax, in points of the price return', rank: 23 });
+export const netDividendPoints = pointsOf('netPoints', {
+  meaning: 'ordinary dividends after withholding tax, in points of the price return',
+  rank: 23,
+});
 
 function pointsOf(
   member: 'points' | 'netPoints',

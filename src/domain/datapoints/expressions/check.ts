@@ -247,7 +247,10 @@ function callProblems(node: FunctionNode, entry: FunctionEntry): [FindingCode, s
   const problems: [FindingCode, string][] = [];
   const { least, most, signature } = entry;
   if (operands.length < least || operands.length > most)
-    problems.push(['OUT_OF_RANGE', `passes ${operands.length} operands to ${node.name}: the signature is ${signature}`]);
+    problems.push([
+      'OUT_OF_RANGE',
+      `passes ${operands.length} operands to ${node.name}: the signature is ${signature}`,
+    ]);
   for (const option of ['by', 'over', 'window', 'lag', 'low', 'high'] as const)
     if (node[option] !== undefined && !entry.options.includes(option))
       problems.push(['UNKNOWN_PARAMETER', `passes ${option}= to ${node.name}: the signature is ${signature}`]);

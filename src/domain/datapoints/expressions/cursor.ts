@@ -63,4 +63,5 @@ export function createCursor(tokens: readonly Token[]): Cursor {
 }
 
 /** Describes the token found in place of the expected one. */
-export const found = ({ kind, text }: Token): string => (kind === 'end' ? ', found the end of the text' : `, found ${text}`);
+export const found = ({ kind, text }: Token): string =>
+  kind === 'end' ? ', found the end of the text' : `, found ${text}`;

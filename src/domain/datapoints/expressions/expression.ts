@@ -112,7 +112,8 @@ const FunctionShape = z
       .optional()
       .meta({ description: 'Column whose values define the groups in which the function is applied.' }),
     over: z.enum(['selection', 'universe']).optional().meta({
-      description: 'Securities across which the function is applied: the remaining ones (default), or the whole universe.',
+      description:
+        'Securities across which the function is applied: the remaining ones (default), or the whole universe.',
     }),
     window: sessionsBack.min(1).optional().meta({ description: 'Trailing sessions.' }),
     lag: sessionsBack.optional().meta({ description: 'Sessions back from the decision date.' }),

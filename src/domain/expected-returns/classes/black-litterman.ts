@@ -27,12 +27,7 @@ const View = z
       .min(-100)
       .max(100)
       .meta({ description: 'Expected return of that portfolio, as a fraction per year.' }),
-    confidence: z
-      .number()
-      .min(0)
-      .max(1)
-      .default(0.5)
-      .meta({ description: '0 for no effect up to 1 for certainty.' }),
+    confidence: z.number().min(0).max(1).default(0.5).meta({ description: '0 for no effect up to 1 for certainty.' }),
   })
   .meta({ id: 'View' });
 

@@ -54,15 +54,9 @@ export interface CrossSection {
   truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
   /** Returns any datapoint as stored, null where missing, [n]. */
   values(field: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
-  /**
-   * Returns the positions of values from best to worst, as `ranked` does. Results of `numbers` or `money` are ranked
-   * once.
-   */
+  /** Returns the positions of values from best to worst, as `ranked` does, and caches them by the array of values. */
   ordered(values: Float64Array, order: Ordering): Int32Array;
-  /**
-   * Returns the groups of the securities by a datapoint: one for each distinct value, and one for securities without a
-   * value.
-   */
+  /** Returns the groups of the securities by a datapoint: one for each value, and one for missing values. */
   groups(field: DatapointExpression, columns: Int32Array): Grouping;
   /** Returns the type of the values of a datapoint. */
   kindOf(field: DatapointExpression): ValueKind;

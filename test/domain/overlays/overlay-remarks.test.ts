@@ -195,7 +195,7 @@ test('the parts of a blend are of one currency: one in another is named with bot
     expect(errors).toEqual([['CURRENCIES_DIFFER', 'overlay.parts[2].index_id', 'E']]);
   }
   const [differs] = found(mixed);
-  expect(differs?.message).toMatch(/^The parts of a blend are of one currency: E is in EUR, X in USD\./);
+  expect(differs?.message).toMatch(/^The parts of a blend must have one currency: E is in EUR, X in USD\./);
   expect(told({ ...pair, parts: parts('X', 'Y') }, { currency: 'EUR' })).toEqual([
     ['error', 'NOT_IN_CHOICES', 'currency'],
     ['error', 'NOT_IN_CHOICES', 'currency'],
@@ -208,7 +208,7 @@ test('the sum of the weights of a blend is told without the noise of its digits'
     parts: weights.map((weight, k) => ({ index_id: ['X', 'Y'][k], weight })),
   });
   expect(0.3 + 0.6).not.toBe(0.9);
-  expect(found(weighed(0.3, 0.6))[0]).toMatchObject({ message: 'The weights sum to 0.9; 1 is needed.', value: 0.9 });
+  expect(found(weighed(0.3, 0.6))[0]).toMatchObject({ message: 'The weights sum to 0.9, but must sum to 1.', value: 0.9 });
 });
 
 test('more points a year than the base value are doubted', () => {
@@ -281,7 +281,7 @@ describe('a rule that is watched', () => {
 test('an overlay from before the index beneath is told when it begins', () => {
   const [early] = found({ type: 'fee', percent: 1 }, { base_date: '2000-01-03' });
   expect(early).toMatchObject({ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', value: '2000-01-03' });
-  expect(early!.message).toContain(`X beneath begins on ${documents['X']!.base_date}`);
+  expect(early!.message).toContain(`underlying index X begins on ${documents['X']!.base_date}`);
 });
 
 test.each([
@@ -322,6 +322,6 @@ test('a rate that says to be of the other currency is told at its field, and ref
   expect(told(byCurrency(dollars), inPounds, saying('GBP', 'GBP'))).toEqual([differs('currencies[0].rate')]);
   const [swapped] = found(hedge, inPounds, saying('USD', 'GBP'));
   expect(swapped!.message).toBe(
-    'overlay.rates.domestic is to be the rate of GBP, and the series DOMESTIC is in USD, which has a field of its own: are the rates swapped?',
+    'overlay.rates.domestic must be the rate of GBP, but the series DOMESTIC is in USD, which has a separate field. Are the rates swapped?',
   );
 });

@@ -97,7 +97,7 @@ describe('a run is stale', () => {
 
   test('in every view of every run that reaches a definition which changed, and in no view when it is as it was', async () => {
     await service.ok('PUT', '/indices/BASE', equalIndex('BASE', null, { base_value: 50 }));
-    const because = 'The index BASE is not that of the run: base_value.';
+    const because = 'The index BASE changed since this run: base_value.';
     const stale = { definition: true, data: false, engine: false, reasons: [because], store_id: null };
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
       expect([view, await stateOf('BASE', view)]).toEqual([view, stale]);
@@ -117,28 +117,28 @@ describe('a run is stale', () => {
       '/indices/RIVAL',
       equalIndex('RIVAL', ['A', 'C']),
       equalIndex('RIVAL', ['A', 'B']),
-      ['The index RIVAL is not that of the run: universe.'],
+      ['The index RIVAL changed since this run: universe.'],
     ],
     [
       'its constraint set',
       '/optimise/constraint-sets/loose',
       { ...SET, constraints: [{ ...SET.constraints[0], params: { upper: 0.8 } }] },
       SET,
-      ['The strategy FOLLOW is not that of the run: constraints.'],
+      ['The strategy FOLLOW changed since this run: constraints.'],
     ],
     [
       'a term of its own',
       '/strategies/FOLLOW',
       { ...STRATEGY, drift_tolerance: 0.01 },
       STRATEGY,
-      ['The strategy FOLLOW is not that of the run: drift_tolerance.'],
+      ['The strategy FOLLOW changed since this run: drift_tolerance.'],
     ],
     [
       'what it fills requests in with',
       '/strategies/FOLLOW',
       { ...STRATEGY, transaction_cost_bps: 4 },
       STRATEGY,
-      ['The strategy FOLLOW is not that of the run: transaction_cost_bps.'],
+      ['The strategy FOLLOW changed since this run: transaction_cost_bps.'],
     ],
     [
       'the index it follows',
@@ -158,7 +158,7 @@ describe('a run is stale', () => {
     await service.ok('DELETE', '/optimise/constraint-sets/loose');
     expect(await stateOf('FOLLOW')).toMatchObject({
       definition: true,
-      reasons: ['It cannot be run any more: No constraint set is stored under loose.'],
+      reasons: ['It cannot be run any more: No constraint set loose is stored.'],
     });
     await service.ok('POST', '/optimise/constraint-sets', SET);
     expect(await stateOf('FOLLOW')).toBeNull();

@@ -1,3 +1,4 @@
+import { NumberExpression } from '../datapoints/expressions/expression.js';
 import { readExpression } from '../datapoints/expressions/read-text.js';
 import type { Finding } from '../refusals/findings.js';
 import type { PluginCode, PluginDocument, PluginUse } from './plugin-document.js';
@@ -37,7 +38,8 @@ export function pluginCode(stored: PluginDocument, given: PluginUse['parameters'
     sha256,
     inputs: Object.entries(stored.inputs).map(([name, { expression, sessions }]) => ({
       name,
-      expression: readExpression(expression, 'number').tree!, // It was parsed before it was stored.
+      // It was parsed before it was stored; parsing again adds the defaults that plans contain.
+      expression: NumberExpression.parse(readExpression(expression, 'number').tree),
       sessions,
     })),
     parameters: {

@@ -11,7 +11,7 @@ import {
   type ValueKind,
 } from '../datapoints/resolution.js';
 import { overTimeFault, type OverTimeFault } from '../datapoints/expressions/over-time-faults.js';
-import { readsOfExpression, type Definitions } from '../datapoints/expressions/reads.js';
+import { readsOfExpression, type Definitions, type PluginInput } from '../datapoints/expressions/reads.js';
 import { isField, requestOf, type ComparisonNode } from '../datapoints/expressions/tree.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { FieldRequest } from '../datapoints/field-request.js';
@@ -73,29 +73,33 @@ interface Need {
   readonly field: FieldRequest;
   readonly needsNumber: boolean;
   readonly comparison: ComparisonNode | null;
+  /** The input of a plug-in that reads it. */
+  readonly input: PluginInput | null;
 }
 
 function needsOf({ field: expression, as, comparison }: FieldUse, definitions: Definitions): Need[] {
   if (isField(expression) && !definitions.has(expression.name)) {
     const field = requestOf(expression);
     const needsNumber = as === 'number' || field.aggregate !== 'last' || field.transform !== 'none';
-    return [{ field, needsNumber, comparison: comparison ?? null }];
+    return [{ field, needsNumber, comparison: comparison ?? null, input: null }];
   }
   const isWhole = isField(expression) && as !== 'number';
   return readsOfExpression(expression, definitions).map((read) => ({
     field: read.field,
     needsNumber: read.as === 'number' && !(isWhole && read.field.aggregate === 'last'),
     comparison: read.comparison,
+    input: read.input,
   }));
 }
 
-function problemOf({ field, needsNumber, comparison }: Need, market: MarketData): Problem | undefined {
+function problemOf({ field, needsNumber, comparison, input }: Need, market: MarketData): Problem | undefined {
   const found = resolve(market, field);
   if ('missing' in found) {
     const need = found.missing === field.name ? '' : `, which ${field.name} needs`;
+    const reader = readerText(input);
     const where = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
     const accepted = namesOf(market);
-    return unknownField(`${where} has no ${found.missing}${need}.`, {
+    return unknownField(`${where} has no ${found.missing}${need}${reader}.`, {
       name: found.missing,
       accepted,
       value: field.name,
@@ -105,7 +109,7 @@ function problemOf({ field, needsNumber, comparison }: Need, market: MarketData)
   if (needsNumber && kind !== 'number') {
     return {
       code: 'VALUE_TYPE_MISMATCH',
-      message: `${field.name} holds ${PLURAL[kind]}, where numbers are needed.`,
+      message: `${field.name} holds ${PLURAL[kind]}, where numbers are needed${readerText(input)}.`,
       value: field.name,
     };
   }
@@ -118,5 +122,8 @@ function problemOf({ field, needsNumber, comparison }: Need, market: MarketData)
   }
   return undefined;
 }
+
+const readerText = (input: PluginInput | null): string =>
+  input === null ? '' : `; the input ${input.name} of the plug-in ${input.plugin} reads it`;
 
 const PLURAL: Readonly<Record<ValueKind, string>> = { number: 'numbers', string: 'texts', boolean: 'booleans' };

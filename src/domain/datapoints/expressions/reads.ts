@@ -26,6 +26,14 @@ export interface ExpressionRead {
   readonly as: 'number' | 'any';
   /** Comparison in which its value is an operand. */
   readonly comparison: ComparisonNode | null;
+  /** The input of a plug-in that reads it; null outside of plug-ins. */
+  readonly input: PluginInput | null;
+}
+
+/** An input of a plug-in. */
+export interface PluginInput {
+  readonly plugin: string;
+  readonly name: string;
 }
 
 /** Lag and number of sessions with which the values of a node are read. */
@@ -35,6 +43,7 @@ interface Asked {
   /** Comparison with a constant whose left side is the node. */
   readonly comparison: ComparisonNode | null;
   readonly groups: boolean;
+  readonly input: PluginInput | null;
 }
 
 /** Returns every datapoint of the market that an expression reads, with its sessions. */
@@ -65,11 +74,13 @@ function walk(expression: DatapointExpression, definitions: Definitions): Walk {
     if (node.node === 'function' && node.by !== undefined)
       visitField(
         { node: 'field', name: node.by },
-        { lag: 0, window: null, comparison: null, groups: true },
+        { ...asked, lag: 0, window: null, comparison: null, groups: true },
         from ?? node,
       );
     const below = askedBelow(node, asked);
-    for (const { child } of nodesBelow(node)) visit(child, below, from);
+    nodesBelow(node).forEach(({ child }, i) =>
+      visit(child, { ...below, input: inputOf(node, i) ?? below.input }, from),
+    );
   };
   const visitField = (leaf: FieldLeaf, asked: Asked, from: FieldLeaf | FunctionNode): void => {
     if (++steps > LIMITS.MAX_EXPRESSION_READS) return;
@@ -82,25 +93,32 @@ function walk(expression: DatapointExpression, definitions: Definitions): Walk {
     if (definition === undefined) {
       const overSessions = window === null ? { window: own.window } : overWindow(window);
       const as = comparison !== null || (isPlain && asked.groups) ? 'any' : 'number';
-      reads.push({ field: { ...own, ...overSessions, lag }, leaf: from, as, comparison });
+      reads.push({ field: { ...own, ...overSessions, lag }, leaf: from, as, comparison, input: asked.input });
       return;
     }
-    const below = { lag, window, comparison, groups: isPlain && asked.groups };
+    const below = { lag, window, comparison, groups: isPlain && asked.groups, input: asked.input };
     const key = `${own.name} ${lag} ${window} ${comparison !== null} ${below.groups}`;
     if (visited.has(key)) return;
     visited.add(key);
     visit(definition, below, from);
   };
-  visit(asNode(expression), { lag: 0, window: null, comparison: null, groups: false }, null);
+  visit(asNode(expression), { lag: 0, window: null, comparison: null, groups: false, input: null }, null);
   return { reads, isTooLarge: steps > LIMITS.MAX_EXPRESSION_READS };
 }
 
 /** Request of any statistic over a window. */
 const overWindow = (window: number): Pick<FieldRequest, 'aggregate' | 'window'> => ({ aggregate: 'count', window });
 
-function askedBelow(node: ExpressionNode, { lag, window }: Asked): Asked {
+/** The input that an operand of a plug-in is; undefined for other nodes. */
+function inputOf(node: ExpressionNode, operand: number): PluginInput | undefined {
+  const call = node.node === 'function' ? node.plugin : undefined;
+  const name = call?.program?.inputs[operand]?.name;
+  return call === undefined || name === undefined ? undefined : { plugin: call.id, name };
+}
+
+function askedBelow(node: ExpressionNode, { lag, window, input }: Asked): Asked {
   const comparison = node.node === 'comparison' && !isExpressionNode(node.value) ? node : null;
-  const below = { lag, window, comparison, groups: false };
+  const below = { lag, window, comparison, groups: false, input };
   return node.node === 'function' ? { ...below, lag: lag + (node.lag ?? 0), window: node.window ?? window } : below;
 }
 

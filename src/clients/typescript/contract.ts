@@ -144,9 +144,9 @@ export interface AllNodeInput {
 }
 
 export interface Amendment {
-  /** The first review on or after this date follows the new text; reviews before it follow the text before. */
+  /** The first review on or after this date follows the new version; earlier reviews follow the previous version. */
   readonly effective_from: string;
-  /** When clients were informed. */
+  /** Date on which clients were informed. */
   readonly announced?: string | undefined;
   /** Free text. */
   readonly reason?: string | undefined;
@@ -302,27 +302,27 @@ export interface AuditEntry {
   readonly seq: number;
   /** Time of the write, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key, of the result of a job of that which asked for it; `local` where none is asked for. */
+  /** Name of the key; for the result of a job, of the key that started it; `local` without authentication. */
   readonly author: string;
-  /** Id of that key, or subject of the token; absent where none is asked for. */
+  /** Id of that key, or subject of the token; absent without authentication. */
   readonly key_id?: string | undefined;
-  /** The request; empty for a write of the service itself. */
+  /** Id of the request; empty for a write of the service itself. */
   readonly request_id: string;
-  /** What the client said of its write. */
+  /** Note of the client on its write. */
   readonly note: string | null;
-  /** What became of the document. */
+  /** Action on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
-  /** Kind of the document, or what else was done. */
+  /** Kind of the document, or of the other subject. */
   readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
-  /** Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read. */
+  /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
   readonly id: string;
-  /** Of a run; absent of other kinds. */
+  /** Id of the run; absent for other kinds. */
   readonly run_id?: string | undefined;
-  /** The version that was made; null of kinds without versions. */
+  /** The version created; null for kinds without versions. */
   readonly version: number | null;
-  /** SHA-256 of what was written; null of what is gone. */
+  /** SHA-256 of the written content; null for a deletion. */
   readonly etag: string | null;
-  /** Hash of the entry before; 64 zeros in the first. */
+  /** Hash of the previous entry; 64 zeros in the first. */
   readonly previous: string;
   /** SHA-256 of the canonical JSON of the entry without hash. */
   readonly hash: string;
@@ -353,15 +353,15 @@ export interface AuditLog {
 export interface AuditSeal {
   /** Number of the last entry that it covers. */
   readonly seq: number;
-  /** Hash of that entry, which depends on all before it. */
+  /** Hash of that entry, which depends on all earlier entries. */
   readonly entry_hash: string;
-  /** Hash of the seal before; 64 zeros in the first; absent in those made before seals were chained. */
+  /** Hash of the previous seal; 64 zeros in the first; absent in seals made before seals were chained. */
   readonly previous?: string | undefined;
   /** Time of the signature, ISO-8601 UTC with offset. */
   readonly at: string;
   /** SHA-256 of the canonical JSON of the seal without hash and signature. */
   readonly hash: string;
-  /** Key that signed it: those of published logs. */
+  /** Key that signed it, as for published logs. */
   readonly key_id: string;
   /** Ed25519 over the 32 bytes of hash, in base64. */
   readonly signature: string;
@@ -391,19 +391,19 @@ export interface BacktestBatchEntry {
 
 /** The terms hold for every id, as in a backtest of one; with `if_stale` those that are not given are those of the stored run of each. */
 export interface BacktestBatchRequest {
-  /** External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
+  /** External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
   readonly benchmark?: BenchmarkRefInput | string | null | undefined;
-  /** First day; the base date of the index by default, and never before it. */
+  /** First day. Default: the base date of the index; earlier days are not possible. */
   readonly start?: string | null | undefined;
-  /** Last day; the last of the served store by default. */
+  /** Last day. Default: the last day of the data. */
   readonly end?: string | null | undefined;
-  /** Money the portfolio starts with, in the index currency. */
+  /** Initial value of the portfolio, in the index currency. */
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
   /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
-  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
+  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
   /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
@@ -488,19 +488,19 @@ export interface BacktestRecordRow {
 
 /** A field that is not given is that of the strategy, when one is run, else its default; with `if_stale` that of the stored run first. */
 export interface BacktestRequest {
-  /** External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
+  /** External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
   readonly benchmark?: BenchmarkRefInput | string | null | undefined;
-  /** First day; the base date of the index by default, and never before it. */
+  /** First day. Default: the base date of the index; earlier days are not possible. */
   readonly start?: string | null | undefined;
-  /** Last day; the last of the served store by default. */
+  /** Last day. Default: the last day of the data. */
   readonly end?: string | null | undefined;
-  /** Money the portfolio starts with, in the index currency. */
+  /** Initial value of the portfolio, in the index currency. */
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
   /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
-  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
+  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
   /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
@@ -794,7 +794,7 @@ export interface BufferedTopNRule {
   readonly type: 'BufferedTopN';
   /** Arguments of the class, by name. */
   readonly params?: BufferedTopNParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -959,7 +959,7 @@ export interface CategoryFilterRule {
   readonly type: 'CategoryFilter';
   /** Arguments of the class, by name. */
   readonly params?: CategoryFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -1125,7 +1125,7 @@ export interface CompositeScoreRule {
   readonly type: 'CompositeScore';
   /** Arguments of the class, by name. */
   readonly params?: CompositeScoreParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -1294,7 +1294,7 @@ export interface ConstraintSet {
   readonly id: string;
   /** Display name. */
   readonly name: string;
-  /** Rows in order; none leaves the full-investment default. */
+  /** Rows in order. An empty list keeps the full-investment default. */
   readonly constraints: readonly ConstraintRow[];
 }
 
@@ -1377,9 +1377,9 @@ export interface CorporateActionsResponse {
   readonly trailing_dividend_yield: number | null;
 }
 
-/** Covariances that are reckoned with beside the estimated ones. */
+/** Uncertainty set around the estimated covariances. */
 export interface CovarianceUncertainty {
-  /** Largest error of each covariance, as a fraction of the product of the two volatilities. */
+  /** Maximum error of each covariance, as a fraction of the product of the two volatilities. */
   readonly radius: number;
 }
 
@@ -1431,7 +1431,7 @@ export interface CumulativeCoverageRule {
   readonly type: 'CumulativeCoverage';
   /** Arguments of the class, by name. */
   readonly params?: CumulativeCoverageParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -1675,7 +1675,7 @@ export interface DataStore {
   readonly refreshable: boolean;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
-  /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
+  /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
   readonly currency: string | null;
   /** How its market is read; null where it is written as it is read. */
   readonly mapping: Mapping | null;
@@ -1751,7 +1751,7 @@ export interface DataStoreCreate {
   readonly tables?: Readonly<Record<string, string>> | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
+  /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
   readonly currency?: string | null | undefined;
   /** How the market is read where it is not written as the tables are: POST /data/inspect proposes one. */
   readonly mapping?: MappingInput | null | undefined;
@@ -1766,7 +1766,7 @@ export interface DataStoreUpdate {
   readonly source?: string | null | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
+  /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
   readonly currency?: string | null | undefined;
   /** Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read. */
   readonly mapping?: MappingChange | null | undefined;
@@ -1876,15 +1876,15 @@ export interface DatapointRequest {
   readonly datapoints?: Readonly<Record<string, string | Readonly<Record<string, unknown>>>> | undefined;
   /** Plug-ins that it names, as the member of an index document. */
   readonly plugins?: Readonly<Record<string, {
-    /** Id of the stored plug-in, which is taken as it is when the index is computed. */
+    /** Id of the stored plug-in, in its state when the index is computed. */
     readonly plugin: string;
-    /** Values of its parameters; those left out have their defaults. */
+    /** Values of its parameters; the others have their defaults. */
     readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
-    /** The plug-in as it was computed, in the documents of runs; ignored where it is sent. */
+    /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
     readonly code?: {
       /** What it is. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
-      /** SHA-256 of the plug-in as it is stored. */
+      /** SHA-256 of the stored plug-in. */
       readonly sha256: string;
       /** Inputs, in the order of the program. */
       readonly inputs: readonly {
@@ -1892,10 +1892,10 @@ export interface DatapointRequest {
         readonly name: string;
         /** Expression of the values. */
         readonly expression: ExpressionNodeInput;
-        /** Trailing sessions of which each security has a value. */
+        /** Number of trailing sessions, with a value for each security. */
         readonly sessions: number;
       }[];
-      /** Those that are given and the defaults of the others. */
+      /** Parameters, with defaults for those that are not given. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
       /** The public document that is followed. */
       readonly source: string;
@@ -2041,13 +2041,13 @@ export interface DerivationPayload {
   readonly uncertainty?: Uncertainty | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCosts | null | undefined;
-  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimator | null | undefined;
-  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints: readonly ConstraintRow[];
-  /** Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them. */
+  /** Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them. */
   readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
@@ -2068,13 +2068,13 @@ export interface DerivationPayloadInput {
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints?: readonly ConstraintRowInput[] | undefined;
-  /** Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them. */
+  /** Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them. */
   readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
@@ -2131,7 +2131,7 @@ export interface DividendFilterRule {
   readonly type: 'DividendFilter';
   /** Arguments of the class, by name. */
   readonly params?: DividendFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -2281,15 +2281,15 @@ export interface EqualRiskWeightWeighting {
   readonly type: 'EqualRiskWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualRiskWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -2302,15 +2302,15 @@ export interface EqualWeightWeighting {
   readonly type: 'EqualWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -2331,36 +2331,36 @@ export interface ErrorEnvelope {
 }
 
 export interface EventsSpec {
-  /** Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
+  /** Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
   readonly share_changes: 'review' | 'effective';
   /** Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction. */
   readonly threshold: number;
-  /** A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve). */
+  /** Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve). */
   readonly replacement: 'none' | 'next_ranked' | 'reserve';
   /** Identifiers in the order in which they enter. */
   readonly reserve?: readonly string[] | undefined;
   /** New securities that enter between reviews, each in place of the lowest-ranked constituent. */
   readonly fast_entry?: FastEntrySpec | undefined;
-  /** Constituents that leave between reviews, each for the best-ranked security that is none. */
+  /** Constituents that leave between reviews, each replaced by the best-ranked security outside the index. */
   readonly fast_exit?: FastExitSpec | undefined;
-  /** A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove). */
+  /** A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove). */
   readonly acquirer: 'convert' | 'remove';
 }
 
 export interface EventsSpecInput {
-  /** Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
+  /** Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
   readonly share_changes?: 'review' | 'effective' | undefined;
   /** Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction. */
   readonly threshold?: number | undefined;
-  /** A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve). */
+  /** Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve). */
   readonly replacement?: 'none' | 'next_ranked' | 'reserve' | undefined;
   /** Identifiers in the order in which they enter. */
   readonly reserve?: readonly string[] | undefined;
   /** New securities that enter between reviews, each in place of the lowest-ranked constituent. */
   readonly fast_entry?: FastEntrySpecInput | undefined;
-  /** Constituents that leave between reviews, each for the best-ranked security that is none. */
+  /** Constituents that leave between reviews, each replaced by the best-ranked security outside the index. */
   readonly fast_exit?: FastExitSpecInput | undefined;
-  /** A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove). */
+  /** A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove). */
   readonly acquirer?: 'convert' | 'remove' | undefined;
 }
 
@@ -2415,7 +2415,7 @@ export interface ExcludeListRule {
   readonly type: 'ExcludeList';
   /** Arguments of the class, by name. */
   readonly params?: ExcludeListParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -2583,7 +2583,7 @@ export interface ExpressionFilterRule {
   readonly type: 'ExpressionFilter';
   /** Arguments of the class, by name. */
   readonly params?: ExpressionFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -2704,7 +2704,7 @@ export interface FastExitSpec {
   readonly rank: number;
   /** Datapoint, largest first, over constituents and candidates. */
   readonly field: string;
-  /** Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly. */
+  /** Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly. */
   readonly schedule: RebalanceSpec;
 }
 
@@ -2713,7 +2713,7 @@ export interface FastExitSpecInput {
   readonly rank: number;
   /** Datapoint, largest first, over constituents and candidates. */
   readonly field?: string | undefined;
-  /** Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly. */
+  /** Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly. */
   readonly schedule?: RebalanceSpecInput | undefined;
 }
 
@@ -2766,7 +2766,7 @@ export interface FieldFilterRule {
   readonly type: 'FieldFilter';
   /** Arguments of the class, by name. */
   readonly params?: FieldFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -2843,15 +2843,15 @@ export interface FieldWeightWeighting {
   readonly type: 'FieldWeight';
   /** Arguments of the class, by name. */
   readonly params?: FieldWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -2907,15 +2907,15 @@ export interface FixedWeightWeighting {
   readonly type: 'FixedWeight';
   /** Arguments of the class, by name. */
   readonly params?: FixedWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -2935,7 +2935,7 @@ export interface FreeFloatFilterRule {
   readonly type: 'FreeFloatFilter';
   /** Arguments of the class, by name. */
   readonly params?: FreeFloatFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -3212,13 +3212,13 @@ export interface GenerateJobStatus {
 }
 
 export interface GenerateSyntheticRequest {
-  /** Default synthetic-{seed}-{n}. */
+  /** Default: synthetic-{seed}-{n}. */
   readonly store_id?: string | undefined;
   /** Display name. */
   readonly name?: string | undefined;
-  /** Same request, same content, on every platform. */
+  /** Seed: equal requests give equal content on every platform. */
   readonly seed?: number | undefined;
-  /** Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits. */
+  /** Number of securities at the start; later listings are additional. Multiplied by the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits. */
   readonly assets?: number | undefined;
   /** First session. */
   readonly start?: string | undefined;
@@ -3230,7 +3230,7 @@ export interface GenerateSyntheticRequest {
   readonly currency?: string | undefined;
   /** Sectors the names are spread over. */
   readonly sectors?: number | undefined;
-  /** Expected return of the market a year. */
+  /** Expected annual return of the market. */
   readonly market_return?: number | undefined;
   /** Of the market, a year. */
   readonly market_volatility?: number | undefined;
@@ -3238,7 +3238,7 @@ export interface GenerateSyntheticRequest {
   readonly specific_volatility?: number | undefined;
   /** Paid quarterly. */
   readonly dividend_yield?: number | undefined;
-  /** Per asset. */
+  /** Probability per asset. */
   readonly splits_per_year?: number | undefined;
   /** Per asset. */
   readonly delistings_per_year?: number | undefined;
@@ -3246,7 +3246,7 @@ export interface GenerateSyntheticRequest {
   readonly listings_per_year?: number | undefined;
   /** Fraction of bars removed. */
   readonly missing_rate?: number | undefined;
-  /** Serve the store once it is complete. */
+  /** Activate the store once it is complete. */
   readonly activate?: boolean | undefined;
 }
 
@@ -3384,11 +3384,11 @@ export interface GroupCardinalityRow {
 }
 
 export interface GroupLadder {
-  /** Weights above this count together; the others are capped at it. */
+  /** Weights above this are added up; the others are capped at it. */
   readonly each_above: number;
-  /** Caps apply where they exceed this together. */
+  /** Caps apply if their total exceeds this. */
   readonly together_above: number;
-  /** Their weight together then. */
+  /** Their total weight in that case. */
   readonly to: number;
 }
 
@@ -3410,7 +3410,7 @@ export interface GroupLimitRule {
   readonly type: 'GroupLimit';
   /** Arguments of the class, by name. */
   readonly params?: GroupLimitParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -3430,15 +3430,15 @@ export interface GroupWeightWeighting {
   readonly type: 'GroupWeight';
   /** Arguments of the class, by name. */
   readonly params?: GroupWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -3557,15 +3557,15 @@ export interface HierarchicalRiskParityWeightWeighting {
   readonly type: 'HierarchicalRiskParityWeight';
   /** Arguments of the class, by name. */
   readonly params?: HierarchicalRiskParityWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -3594,7 +3594,7 @@ export interface HistoryFilterRule {
   readonly type: 'HistoryFilter';
   /** Arguments of the class, by name. */
   readonly params?: HistoryFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -3617,19 +3617,19 @@ export interface IdentifierSearch {
 export interface ImportRequest {
   /** Display name. */
   readonly name: string;
-  /** Default: the name in lower case, other characters as dashes. */
+  /** Default: the name in lower case, with other characters replaced by dashes. */
   readonly store_id?: string | undefined;
-  /** Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is one CSV file, too. */
+  /** Format of the content: an Excel workbook, or a zip of CSV files or of workbooks with one sheet each; csv may also be one CSV file. */
   readonly format?: 'xlsx' | 'csv.zip' | 'csv' | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store. */
+  /** Currency of the prices of securities without a CURRENCY; an append keeps that of the store. */
   readonly currency?: string | null | undefined;
-  /** How the market is read where it is not written as the template is. */
+  /** Mapping of a market that does not follow the template. */
   readonly mapping?: MappingInput | null | undefined;
-  /** Serve the store at once. */
+  /** Activate the store immediately. */
   readonly activate?: boolean | undefined;
-  /** What to do when the id is taken: append adds to an imported store what it does not hold. */
+  /** Action if the id is already used: append adds new rows to an imported store. */
   readonly on_exists?: 'refuse' | 'replace' | 'append' | undefined;
   /** The file in base64. */
   readonly content?: string | null | undefined;
@@ -3720,7 +3720,7 @@ export interface IncludeListRule {
   readonly type: 'IncludeList';
   /** Arguments of the class, by name. */
   readonly params?: IncludeListParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -3795,17 +3795,17 @@ export interface IndexDocument {
   readonly id: string;
   /** Shown beside the id. */
   readonly name: string;
-  /** Free text. */
+  /** Description, free text. */
   readonly description: string | null;
-  /** Exchange whose sessions are those of the index. */
+  /** Exchange whose sessions the index uses. */
   readonly calendar: string;
   /** First rebalance: the first session on or after it. */
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value: number;
-  /** Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money. */
+  /** Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money. */
   readonly base_market_value?: number | undefined;
-  /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
+  /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
   readonly currency: string;
   /** Where selection begins. */
   readonly universe?: UniverseSpec | undefined;
@@ -3813,19 +3813,19 @@ export interface IndexDocument {
   readonly rebalance: RebalanceSpec;
   /** Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares. */
   readonly reviews?: readonly ReviewSpec[] | undefined;
-  /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
+  /** Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNode>> | undefined;
-  /** Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name. */
+  /** Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it. */
   readonly plugins?: Readonly<Record<string, {
-    /** Id of the stored plug-in, which is taken as it is when the index is computed. */
+    /** Id of the stored plug-in, in its state when the index is computed. */
     readonly plugin: string;
-    /** Values of its parameters; those left out have their defaults. */
+    /** Values of its parameters; the others have their defaults. */
     readonly parameters: Readonly<Record<string, number | string | boolean>>;
-    /** The plug-in as it was computed, in the documents of runs; ignored where it is sent. */
+    /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
     readonly code?: {
       /** What it is. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
-      /** SHA-256 of the plug-in as it is stored. */
+      /** SHA-256 of the stored plug-in. */
       readonly sha256: string;
       /** Inputs, in the order of the program. */
       readonly inputs: readonly {
@@ -3833,30 +3833,30 @@ export interface IndexDocument {
         readonly name: string;
         /** Expression of the values. */
         readonly expression: ExpressionNode;
-        /** Trailing sessions of which each security has a value. */
+        /** Number of trailing sessions, with a value for each security. */
         readonly sessions: number;
       }[];
-      /** Those that are given and the defaults of the others. */
+      /** Parameters, with defaults for those that are not given. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
       /** The public document that is followed. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
-  /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
+  /** Decimals of levels, divisor, index shares and weights, halves away from zero. */
   readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline: PipelineSpec | null;
-  /** Changes between reviews; none unless given. */
+  /** Changes between reviews. Default: none. */
   readonly events?: EventsSpec | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation: DerivationPayload | null;
   /** Given by an index on another alone. */
   readonly kind?: 'overlay' | undefined;
-  /** Index beneath an overlay; a blend names its own. */
+  /** Underlying index of an overlay; a blend has its own list. */
   readonly source_index_id?: string | undefined;
-  /** What an overlay does with the index beneath it. */
+  /** Type and terms of an overlay on its underlying index. */
   readonly overlay?: OverlaySpec | undefined;
-  /** Changes of the methodology by their dates, the earliest first: history before each stays as it is. */
+  /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
   readonly amendments?: readonly Amendment[] | undefined;
   /** Free labels. */
   readonly tags: readonly string[];
@@ -3868,17 +3868,17 @@ export interface IndexDocumentBody {
   readonly id: string;
   /** Shown beside the id. */
   readonly name: string;
-  /** Free text. */
+  /** Description, free text. */
   readonly description?: string | null | undefined;
-  /** Exchange whose sessions are those of the index. */
+  /** Exchange whose sessions the index uses. */
   readonly calendar: string;
   /** First rebalance: the first session on or after it. */
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value?: number | undefined;
-  /** Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money. */
+  /** Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money. */
   readonly base_market_value?: number | undefined;
-  /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
+  /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
   readonly currency?: string | undefined;
   /** Where selection begins. */
   readonly universe?: UniverseSpecInput | undefined;
@@ -3886,19 +3886,19 @@ export interface IndexDocumentBody {
   readonly rebalance?: RebalanceSpecInput | undefined;
   /** Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares. */
   readonly reviews?: readonly ReviewSpecInput[] | undefined;
-  /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
+  /** Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNodeInput>> | undefined;
-  /** Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name. */
+  /** Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it. */
   readonly plugins?: Readonly<Record<string, {
-    /** Id of the stored plug-in, which is taken as it is when the index is computed. */
+    /** Id of the stored plug-in, in its state when the index is computed. */
     readonly plugin: string;
-    /** Values of its parameters; those left out have their defaults. */
+    /** Values of its parameters; the others have their defaults. */
     readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
-    /** The plug-in as it was computed, in the documents of runs; ignored where it is sent. */
+    /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
     readonly code?: {
       /** What it is. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
-      /** SHA-256 of the plug-in as it is stored. */
+      /** SHA-256 of the stored plug-in. */
       readonly sha256: string;
       /** Inputs, in the order of the program. */
       readonly inputs: readonly {
@@ -3906,30 +3906,30 @@ export interface IndexDocumentBody {
         readonly name: string;
         /** Expression of the values. */
         readonly expression: ExpressionNodeInput;
-        /** Trailing sessions of which each security has a value. */
+        /** Number of trailing sessions, with a value for each security. */
         readonly sessions: number;
       }[];
-      /** Those that are given and the defaults of the others. */
+      /** Parameters, with defaults for those that are not given. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
       /** The public document that is followed. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
-  /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
+  /** Decimals of levels, divisor, index shares and weights, halves away from zero. */
   readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline?: PipelineBody | null | undefined;
-  /** Changes between reviews; none unless given. */
+  /** Changes between reviews. Default: none. */
   readonly events?: EventsSpecInput | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation?: DerivationPayloadInput | null | undefined;
   /** Given by an index on another alone. */
   readonly kind?: 'overlay' | undefined;
-  /** Index beneath an overlay; a blend names its own. */
+  /** Underlying index of an overlay; a blend has its own list. */
   readonly source_index_id?: string | undefined;
-  /** What an overlay does with the index beneath it. */
+  /** Type and terms of an overlay on its underlying index. */
   readonly overlay?: OverlaySpecInput | undefined;
-  /** Changes of the methodology by their dates, the earliest first: history before each stays as it is. */
+  /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
   readonly amendments?: readonly Amendment[] | undefined;
   /** Free labels. */
   readonly tags?: readonly string[] | undefined;
@@ -4129,15 +4129,15 @@ export interface InverseVolatilityWeightWeighting {
   readonly type: 'InverseVolatilityWeight';
   /** Arguments of the class, by name. */
   readonly params?: InverseVolatilityWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -4620,7 +4620,7 @@ export interface LiquidityFilterRule {
   readonly type: 'LiquidityFilter';
   /** Arguments of the class, by name. */
   readonly params?: LiquidityFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -4716,37 +4716,37 @@ export interface LongOnlyRow {
   readonly params?: LongOnlyParams | undefined;
 }
 
-/** How a market is read from tables as they come. Columns that are not mapped are taken by their name. */
+/** Mapping of tables in their original format to a market. Unmapped columns are read by name. */
 export interface Mapping {
-  /** long: a row a name and date. wide: a row a date and a column a name. */
+  /** long: one row per security and date. wide: one row per date and one column per security. */
   readonly layout: 'long' | 'wide';
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows: number;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null;
-  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field: string | null;
-  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
+  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
   readonly fields: Readonly<Record<string, string>>;
-  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
   readonly columns: Readonly<Record<string, string>>;
-  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
+  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
   readonly identifier_from: string | null;
-  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
   readonly date_format: string | null;
-  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
+  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal: '.' | ',';
-  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
+  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands: ',' | '.' | "'" | ' ' | null;
-  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
+  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
   readonly units: 'refuse' | 'read';
-  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
+  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
   readonly on_duplicate: 'refuse' | 'identical' | 'first' | 'last';
-  /** A price of 0: refused, or no price. */
+  /** A price of 0: refused, or read as no price. */
   readonly zero_prices: 'refuse' | 'missing';
-  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
+  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
   readonly negative_prices: 'refuse' | 'absolute';
-  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
+  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close: string | null;
   /** Columns, files and sheets that are not read. */
   readonly ignore: readonly string[];
@@ -4754,35 +4754,35 @@ export interface Mapping {
 
 /** Members of a mapping, and the adjustment, that are said beforehand: they are not asked. */
 export interface MappingAnswers {
-  /** long: a row a name and date. wide: a row a date and a column a name. */
+  /** long: one row per security and date. wide: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
-  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
-  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
+  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
+  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
   readonly date_format?: string | null | undefined;
-  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
+  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
+  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
-  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
+  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
-  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
+  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
-  /** A price of 0: refused, or no price. */
+  /** A price of 0: refused, or read as no price. */
   readonly zero_prices?: 'refuse' | 'missing' | undefined;
-  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
+  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
-  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
+  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
   /** Columns, files and sheets that are not read. */
   readonly ignore?: readonly string[] | undefined;
@@ -4790,73 +4790,73 @@ export interface MappingAnswers {
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
 }
 
-/** Members of a mapping that change; the others stay as they are. A member is replaced as a whole. */
+/** Members of a mapping to change; the others stay unchanged. A member is replaced as a whole. */
 export interface MappingChange {
-  /** long: a row a name and date. wide: a row a date and a column a name. */
+  /** long: one row per security and date. wide: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
-  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
-  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
+  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
+  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
   readonly date_format?: string | null | undefined;
-  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
+  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
+  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
-  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
+  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
-  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
+  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
-  /** A price of 0: refused, or no price. */
+  /** A price of 0: refused, or read as no price. */
   readonly zero_prices?: 'refuse' | 'missing' | undefined;
-  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
+  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
-  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
+  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
   /** Columns, files and sheets that are not read. */
   readonly ignore?: readonly string[] | undefined;
 }
 
-/** How a market is read from tables as they come. Columns that are not mapped are taken by their name. */
+/** Mapping of tables in their original format to a market. Unmapped columns are read by name. */
 export interface MappingInput {
-  /** long: a row a name and date. wide: a row a date and a column a name. */
+  /** long: one row per security and date. wide: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
-  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
-  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
+  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
+  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
   readonly date_format?: string | null | undefined;
-  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
+  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
+  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
-  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
+  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
-  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
+  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
-  /** A price of 0: refused, or no price. */
+  /** A price of 0: refused, or read as no price. */
   readonly zero_prices?: 'refuse' | 'missing' | undefined;
-  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
+  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
-  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
+  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
   /** Columns, files and sheets that are not read. */
   readonly ignore?: readonly string[] | undefined;
@@ -4910,7 +4910,7 @@ export interface MarketCapFilterRule {
   readonly type: 'MarketCapFilter';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -4924,15 +4924,15 @@ export interface MarketCapWeightWeighting {
   readonly type: 'MarketCapWeight';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -5027,7 +5027,7 @@ export interface MembershipFilterRule {
   readonly type: 'MembershipFilter';
   /** Arguments of the class, by name. */
   readonly params?: MembershipFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5169,15 +5169,15 @@ export interface MinimumVarianceWeightWeighting {
   readonly type: 'MinimumVarianceWeight';
   /** Arguments of the class, by name. */
   readonly params?: MinimumVarianceWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -5201,7 +5201,7 @@ export interface MomentumFilterRule {
   readonly type: 'MomentumFilter';
   /** Arguments of the class, by name. */
   readonly params?: MomentumFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5321,7 +5321,7 @@ export interface OnePerIssuerRule {
   readonly type: 'OnePerIssuer';
   /** Arguments of the class, by name. */
   readonly params?: OnePerIssuerParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5377,11 +5377,11 @@ export interface OptimisationPreviewRequest {
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Rebalance to target: the latest on or before this day; null takes the latest. */
+  /** Rebalance to target: the latest on or before this day; null for the latest. */
   readonly as_of?: string | null | undefined;
   /** First day of the window of the risk model. */
   readonly start?: string | null | undefined;
@@ -5404,11 +5404,11 @@ export interface OptimisationRunRequest {
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Rebalance to target: the latest on or before this day; null takes the latest. */
+  /** Rebalance to target: the latest on or before this day; null for the latest. */
   readonly as_of?: string | null | undefined;
   /** First day of the window of the risk model. */
   readonly start?: string | null | undefined;
@@ -5504,9 +5504,9 @@ export interface OptimiseRequest {
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rows of the catalogue; none leaves the full-investment default. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
@@ -5801,13 +5801,13 @@ export interface Plugin {
   readonly name: string;
   /** Free text. */
   readonly description: string | null;
-  /** The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights. */
+  /** Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights. */
   readonly kind: 'datapoint' | 'selection' | 'weighting';
   /** Columns that it reads, by name. */
   readonly inputs: Readonly<Record<string, {
-    /** Expression of numbers, as `max(CLOSE, window=252)`. */
+    /** Numeric expression, such as `max(CLOSE, window=252)`. */
     readonly expression: string;
-    /** Trailing sessions up to the decision date, of which the expression gives one value each. */
+    /** Number of trailing sessions up to the decision date, with one value of the expression each. */
     readonly sessions: number;
   }>>;
   /** Its parameters in form order. */
@@ -5852,7 +5852,7 @@ export interface PluginFilterRule {
   readonly type: 'PluginFilter';
   /** Arguments of the class, by name. */
   readonly params?: PluginFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5861,13 +5861,13 @@ export interface PluginUpsert {
   readonly name: string;
   /** Free text. */
   readonly description?: string | null | undefined;
-  /** The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights. */
+  /** Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights. */
   readonly kind: 'datapoint' | 'selection' | 'weighting';
   /** Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. Of several sessions, those of a security lie together, the latest last. */
   readonly inputs: Readonly<Record<string, string | {
-    /** Expression of numbers, as `max(CLOSE, window=252)`. */
+    /** Numeric expression, such as `max(CLOSE, window=252)`. */
     readonly expression: string;
-    /** Trailing sessions up to the decision date, of which the expression gives one value each. */
+    /** Number of trailing sessions up to the decision date, with one value of the expression each. */
     readonly sessions?: number | undefined;
   }>>;
   /** Parameters with their defaults, or with bounds and help as well. */
@@ -5895,15 +5895,15 @@ export interface PluginWeightWeighting {
   readonly type: 'PluginWeight';
   /** Arguments of the class, by name. */
   readonly params?: PluginWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -6110,7 +6110,7 @@ export interface PriceFilterRule {
   readonly type: 'PriceFilter';
   /** Arguments of the class, by name. */
   readonly params?: PriceFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -6135,15 +6135,15 @@ export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
   /** Arguments of the class, by name. */
   readonly params?: PriceWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -6177,9 +6177,9 @@ export interface PublicKey {
   readonly key_id: string;
   /** The 32 bytes of an Ed25519 public key, in base64. */
   readonly public_key: string;
-  /** Time of its making, ISO-8601 UTC with offset. */
+  /** Time of its creation, ISO-8601 UTC with offset. */
   readonly valid_from: string;
-  /** Time from which it signs no more; null of the key in use. */
+  /** Time from which it is no longer used; null for the current key. */
   readonly valid_until: string | null;
 }
 
@@ -6212,11 +6212,11 @@ export interface PublicationEntry {
   readonly seq: number;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
-  /** Session whose close it is. */
+  /** Session of the close. */
   readonly date: string;
-  /** A restatement takes the place of earlier entries of its date. */
+  /** A restatement replaces earlier entries of its date. */
   readonly kind: 'close' | 'restatement';
-  /** Price return level; null where prices include dividends. */
+  /** Price return level; null if prices include dividends. */
   readonly price: number | null;
   /** Total return level. */
   readonly total: number | null;
@@ -6228,17 +6228,17 @@ export interface PublicationEntry {
   readonly composition_hash: string;
   /** Content hash of the data of the run. */
   readonly data_hash: string | null;
-  /** Version of the definition; null where not known. */
+  /** Version of the definition; null if unknown. */
   readonly index_version: number | null;
   /** Version of the engine of the run. */
   readonly engine: string | null;
-  /** Why it was restated, or published without bars of names of the index; null of any other close. */
+  /** Reason for a restatement, or for a publication without price bars of some constituents; null for any other close. */
   readonly reason: string | null;
   /** Time of the publication, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key; local where none is asked for. */
+  /** Name of the key; local without authentication. */
   readonly author: string;
-  /** Hash of the entry before; 64 zeros in the first. */
+  /** Hash of the previous entry; 64 zeros in the first. */
   readonly previous: string;
   /** SHA-256 of the canonical JSON of the entry without hash and signature. */
   readonly hash: string;
@@ -6293,7 +6293,7 @@ export interface QuotaRule {
   readonly type: 'Quota';
   /** Arguments of the class, by name. */
   readonly params?: QuotaParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -6317,7 +6317,7 @@ export interface RangeFilterRule {
   readonly type: 'RangeFilter';
   /** Arguments of the class, by name. */
   readonly params?: RangeFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -6335,15 +6335,15 @@ export interface RankWeightWeighting {
   readonly type: 'RankWeight';
   /** Arguments of the class, by name. */
   readonly params?: RankWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -7174,13 +7174,13 @@ export interface ResampledFrontier {
   }[];
 }
 
-/** A frontier averaged over draws from the estimated moments, beside the one of the estimates themselves. */
+/** A frontier averaged over draws from the estimated moments, in addition to that of the estimates themselves. */
 export interface Resampling {
-  /** Histories drawn. */
+  /** Number of histories drawn. */
   readonly draws?: number | undefined;
   /** Equal seeds give equal draws, on any number of workers. */
   readonly seed?: number | undefined;
-  /** Returns of each history; null draws as many as the window has. */
+  /** Number of returns in each history. Null: as many as the window has. */
   readonly sessions?: number | null | undefined;
 }
 
@@ -7201,30 +7201,30 @@ export interface ReturnStatistics {
   readonly worst_return: number;
 }
 
-/** Expected returns that are reckoned with beside the stated ones. */
+/** Uncertainty set around the stated expected returns. */
 export interface ReturnsUncertainty {
-  /** Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval. */
+  /** Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security. */
   readonly set: 'ellipsoid' | 'diagonal' | 'box';
-  /** Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name. */
+  /** Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security. */
   readonly radius: number;
-  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window. */
+  /** Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window. */
   readonly sessions: number | null;
 }
 
-/** Expected returns that are reckoned with beside the stated ones. */
+/** Uncertainty set around the stated expected returns. */
 export interface ReturnsUncertaintyInput {
-  /** Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval. */
+  /** Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security. */
   readonly set?: 'ellipsoid' | 'diagonal' | 'box' | undefined;
-  /** Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name. */
+  /** Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security. */
   readonly radius: number;
-  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window. */
+  /** Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window. */
   readonly sessions?: number | null | undefined;
 }
 
 export interface ReviewSpec {
   /** Snapshots name it; `rebalance` is the one of the document itself. */
   readonly id: string;
-  /** As `rebalance` of the document. */
+  /** Schedule, in the form of `rebalance` of the document. */
   readonly schedule: RebalanceSpec;
   /** Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares). */
   readonly scope: 'membership' | 'weights' | 'shares';
@@ -7237,7 +7237,7 @@ export interface ReviewSpec {
 export interface ReviewSpecInput {
   /** Snapshots name it; `rebalance` is the one of the document itself. */
   readonly id: string;
-  /** As `rebalance` of the document. */
+  /** Schedule, in the form of `rebalance` of the document. */
   readonly schedule?: RebalanceSpecInput | undefined;
   /** Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares). */
   readonly scope: 'membership' | 'weights' | 'shares';
@@ -7772,20 +7772,20 @@ export interface RollingRiskView {
 }
 
 export interface RoundingSpec {
-  /** Of published, exported and printed levels. They are computed in full. Unit: decimals. */
+  /** Decimals of published, exported and printed levels. They are computed in full precision. Unit: decimals. */
   readonly level?: number | undefined;
-  /** Of the divisor, in the calculation: whenever it changes. Unit: decimals. */
+  /** Decimals of the divisor in the calculation, whenever it changes. Unit: decimals. */
   readonly divisor?: number | undefined;
-  /** Of index shares, in the calculation: whenever they change. It needs base_market_value. Unit: decimals. */
+  /** Decimals of index shares in the calculation, whenever they change. Requires base_market_value. Unit: decimals. */
   readonly shares?: number | undefined;
-  /** Of published, exported and printed weights. They are computed in full. Unit: decimals. */
+  /** Decimals of published, exported and printed weights. They are computed in full precision. Unit: decimals. */
   readonly weights?: number | undefined;
 }
 
 export interface RuleFallback {
-  /** Taken where fewer securities than this are kept by the parameters before. */
+  /** Used if the previous parameters keep fewer securities than this. */
   readonly when_fewer_than: number;
-  /** Parameters that take the place of those of the rule; the others stay. */
+  /** Parameters that replace those of the rule; the others stay. */
   readonly params: Readonly<Record<string, unknown>>;
 }
 
@@ -7796,7 +7796,7 @@ export interface RuleSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -7807,7 +7807,7 @@ export interface RuleSpecInput {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -8179,7 +8179,7 @@ export interface SeasoningFilterRule {
   readonly type: 'SeasoningFilter';
   /** Arguments of the class, by name. */
   readonly params?: SeasoningFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -8361,9 +8361,9 @@ export interface SimulationView {
 }
 
 export interface SingleLadder {
-  /** Caps apply where any weight is above this. */
+  /** Caps apply if any weight is above this. */
   readonly above: number;
-  /** Largest weight then. */
+  /** Maximum weight in that case. */
   readonly to: number;
 }
 
@@ -8565,7 +8565,7 @@ export interface StrategyDeletion {
 }
 
 export interface StrategyDocument {
-  /** Not the id of an index: runs and views of both share their paths. */
+  /** Must differ from all index ids, because runs and views of both share their paths. */
   readonly id: string;
   /** Display name. */
   readonly name: string;
@@ -8573,28 +8573,28 @@ export interface StrategyDocument {
   readonly description: string | null;
   /** Index it follows. */
   readonly index_id: string;
-  /** External benchmark: a second comparison beside the tracked index. */
+  /** External benchmark: a second comparison in addition to the tracked index. */
   readonly benchmark: BenchmarkRef | null;
-  /** First day; the base date of the index by default, and never before it. */
+  /** First day. Default: the base date of the index; earlier days are not possible. */
   readonly start: string | null;
-  /** Last day; the last of the served store by default. */
+  /** Last day. Default: the last day of the data. */
   readonly end: string | null;
-  /** Money the portfolio starts with, in the index currency. */
+  /** Initial value of the portfolio, in the index currency. */
   readonly initial_capital: number;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps: number;
   /** Constraint set applied to the targets at each rebalance. */
   readonly constraint_set_id: string | null;
-  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing. */
+  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect. */
   readonly rebalance: RebalanceSpec | null;
-  /** A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades. */
+  /** A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded. */
   readonly drift_tolerance: number | null;
-  /** Fraction invested at each rebalance; the rest is cash at zero interest. */
+  /** Fraction invested at each rebalance; the rest is cash without interest. */
   readonly exposure: number;
 }
 
 export interface StrategyDocumentInput {
-  /** Not the id of an index: runs and views of both share their paths. */
+  /** Must differ from all index ids, because runs and views of both share their paths. */
   readonly id: string;
   /** Display name. */
   readonly name: string;
@@ -8602,23 +8602,23 @@ export interface StrategyDocumentInput {
   readonly description?: string | null | undefined;
   /** Index it follows. */
   readonly index_id: string;
-  /** External benchmark: a second comparison beside the tracked index. */
+  /** External benchmark: a second comparison in addition to the tracked index. */
   readonly benchmark?: BenchmarkRefInput | null | undefined;
-  /** First day; the base date of the index by default, and never before it. */
+  /** First day. Default: the base date of the index; earlier days are not possible. */
   readonly start?: string | null | undefined;
-  /** Last day; the last of the served store by default. */
+  /** Last day. Default: the last day of the data. */
   readonly end?: string | null | undefined;
-  /** Money the portfolio starts with, in the index currency. */
+  /** Initial value of the portfolio, in the index currency. */
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
   /** Constraint set applied to the targets at each rebalance. */
   readonly constraint_set_id?: string | null | undefined;
-  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing. */
+  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect. */
   readonly rebalance?: RebalanceSpecInput | null | undefined;
-  /** A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades. */
+  /** A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded. */
   readonly drift_tolerance?: number | null | undefined;
-  /** Fraction invested at each rebalance; the rest is cash at zero interest. */
+  /** Fraction invested at each rebalance; the rest is cash without interest. */
   readonly exposure?: number | undefined;
 }
 
@@ -8851,24 +8851,24 @@ export interface SweepSelection {
 }
 
 export interface SweepStrategy {
-  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing. */
+  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect. */
   readonly rebalance?: RebalanceSpecInput | null | undefined;
-  /** A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades. */
+  /** A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded. */
   readonly drift_tolerance?: number | null | undefined;
-  /** Fraction invested at each rebalance; the rest is cash at zero interest. */
+  /** Fraction invested at each rebalance; the rest is cash without interest. */
   readonly exposure?: number | undefined;
 }
 
 export interface SweepTerms {
-  /** First day; the base date of the index by default, and never before it. */
+  /** First day. Default: the base date of the index; earlier days are not possible. */
   readonly start?: string | null | undefined;
-  /** Last day; the last of the served store by default. */
+  /** Last day. Default: the last day of the data. */
   readonly end?: string | null | undefined;
-  /** Money the portfolio starts with, in the index currency. */
+  /** Initial value of the portfolio, in the index currency. */
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
-  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
+  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
 }
 
@@ -9019,7 +9019,7 @@ export interface TemplateSource {
   readonly title: string;
   /** Its publisher. */
   readonly publisher: string;
-  /** Year, month or day of the edition that was followed. */
+  /** Year, month or day of the edition. */
   readonly date: string;
 }
 
@@ -9116,15 +9116,15 @@ export interface TiltWeightWeighting {
   readonly type: 'TiltWeight';
   /** Arguments of the class, by name. */
   readonly params?: TiltWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -9150,7 +9150,7 @@ export interface TopFractionRule {
   readonly type: 'TopFraction';
   /** Arguments of the class, by name. */
   readonly params?: TopFractionParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -9174,7 +9174,7 @@ export interface TopNRule {
   readonly type: 'TopN';
   /** Arguments of the class, by name. */
   readonly params?: TopNParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -9222,19 +9222,19 @@ export interface TrackingForecastPayload {
   })[];
 }
 
-/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held. */
+/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings. */
 export interface TradeCosts {
-  /** Cost of a traded weight, in basis points of it. */
+  /** Cost of a trade, in basis points of the traded weight. */
   readonly linear_bps: number;
-  /** Market impact: this times the traded weight of a name to the power of 3/2. */
+  /** Market impact: this times the traded weight of a security to the power of 3/2. */
   readonly impact_coefficient: number;
 }
 
-/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held. */
+/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings. */
 export interface TradeCostsInput {
-  /** Cost of a traded weight, in basis points of it. */
+  /** Cost of a trade, in basis points of the traded weight. */
   readonly linear_bps?: number | undefined;
-  /** Market impact: this times the traded weight of a name to the power of 3/2. */
+  /** Market impact: this times the traded weight of a security to the power of 3/2. */
   readonly impact_coefficient?: number | undefined;
 }
 
@@ -9259,68 +9259,68 @@ export interface TradeSizeRow {
 }
 
 export interface TreatmentSpec {
-  /** Return variant: left out, reinvested, or reinvested after withholding tax. */
+  /** Return variant: dividends excluded, reinvested, or reinvested after withholding tax. */
   readonly dividends: 'price' | 'total' | 'net';
   /** Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
   readonly withholding_tax: number | WithholdingRates;
-  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
+  /** Ordinary dividends buy the whole index, or more of the paying security. */
   readonly reinvestment: 'index' | 'constituent';
-  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
+  /** Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored. */
   readonly special_dividends: 'adjust' | 'constituent' | 'reinvest' | 'ignore';
-  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
+  /** The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only. */
   readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits: 'apply' | 'ignore';
-  /** What a name that leaves is worth. */
+  /** Value of a security that leaves. */
   readonly delisting: 'last_price' | 'zero' | 'action_value';
   /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
   readonly spin_offs: 'zero_price' | 'drop_after_first_session' | 'ignore';
-  /** Carry the last price, leave the name out until the next rebalance, or fail. */
+  /** Carry the last price, exclude the security until the next rebalance, or fail. */
   readonly missing_prices: 'carry' | 'exclude' | 'fail';
-  /** A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions. */
+  /** A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
   readonly max_stale_sessions?: number | null | undefined;
-  /** A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions. */
+  /** A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions. */
   readonly entry_stale_sessions: number;
   /** A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price. */
   readonly suspension?: 'last_price' | 'zero' | undefined;
-  /** At the carried price, or at the next bar. */
+  /** At the carried price, or at the next price bar. */
   readonly stale_targets: 'carry' | 'defer';
-  /** Rebalance when a limit is passed between reviews, or do nothing (none). */
+  /** Rebalance if a limit is exceeded between reviews, or do nothing (none). */
   readonly on_breach?: 'none' | 'rebalance' | undefined;
-  /** Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given. */
+  /** Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40. */
   readonly breach_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined;
 }
 
 export interface TreatmentSpecInput {
-  /** Return variant: left out, reinvested, or reinvested after withholding tax. */
+  /** Return variant: dividends excluded, reinvested, or reinvested after withholding tax. */
   readonly dividends?: 'price' | 'total' | 'net' | undefined;
   /** Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
   readonly withholding_tax?: number | WithholdingRates | undefined;
-  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
+  /** Ordinary dividends buy the whole index, or more of the paying security. */
   readonly reinvestment?: 'index' | 'constituent' | undefined;
-  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
+  /** Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored. */
   readonly special_dividends?: 'adjust' | 'constituent' | 'reinvest' | 'ignore' | undefined;
-  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
+  /** The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only. */
   readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits?: 'apply' | 'ignore' | undefined;
-  /** What a name that leaves is worth. */
+  /** Value of a security that leaves. */
   readonly delisting?: 'last_price' | 'zero' | 'action_value' | undefined;
   /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
   readonly spin_offs?: 'zero_price' | 'drop_after_first_session' | 'ignore' | undefined;
-  /** Carry the last price, leave the name out until the next rebalance, or fail. */
+  /** Carry the last price, exclude the security until the next rebalance, or fail. */
   readonly missing_prices?: 'carry' | 'exclude' | 'fail' | undefined;
-  /** A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions. */
+  /** A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
   readonly max_stale_sessions?: number | null | undefined;
-  /** A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions. */
+  /** A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions. */
   readonly entry_stale_sessions?: number | undefined;
   /** A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price. */
   readonly suspension?: 'last_price' | 'zero' | undefined;
-  /** At the carried price, or at the next bar. */
+  /** At the carried price, or at the next price bar. */
   readonly stale_targets?: 'carry' | 'defer' | undefined;
-  /** Rebalance when a limit is passed between reviews, or do nothing (none). */
+  /** Rebalance if a limit is exceeded between reviews, or do nothing (none). */
   readonly on_breach?: 'none' | 'rebalance' | undefined;
-  /** Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given. */
+  /** Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40. */
   readonly breach_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined;
 }
 
@@ -9450,7 +9450,7 @@ export interface TypeSpec {
   readonly example: Readonly<Record<string, unknown>> | null;
 }
 
-/** Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves. */
+/** Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves. */
 export interface Uncertainty {
   /** Returns of the level, from the second date on. */
   readonly returns: ReturnsUncertainty | null;
@@ -9458,7 +9458,7 @@ export interface Uncertainty {
   readonly covariance: CovarianceUncertainty | null;
 }
 
-/** Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves. */
+/** Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves. */
 export interface UncertaintyInput {
   /** Returns of the level, from the second date on. */
   readonly returns?: ReturnsUncertaintyInput | null | undefined;
@@ -9501,26 +9501,26 @@ export interface UniverseMembership {
 export interface UniverseSpec {
   /** Every name of the market, or fewer; or a set of other universes. */
   readonly kind: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection';
-  /** Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision. */
+  /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
   readonly id?: string | null | undefined;
-  /** Stored watchlist of the kind `watchlist`, as it is when used. */
+  /** Stored watchlist for the kind `watchlist`, in its state at the time of use. */
   readonly watchlist_id?: string | undefined;
   /** Asset identifiers of the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
-  /** Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided. */
+  /** Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents. */
   readonly of?: readonly UniverseSpec[] | undefined;
 }
 
 export interface UniverseSpecInput {
   /** Every name of the market, or fewer; or a set of other universes. */
   readonly kind?: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection' | undefined;
-  /** Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision. */
+  /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
   readonly id?: string | null | undefined;
-  /** Stored watchlist of the kind `watchlist`, as it is when used. */
+  /** Stored watchlist for the kind `watchlist`, in its state at the time of use. */
   readonly watchlist_id?: string | undefined;
   /** Asset identifiers of the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
-  /** Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided. */
+  /** Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents. */
   readonly of?: readonly UniverseSpecInput[] | undefined;
 }
 
@@ -9642,7 +9642,7 @@ export interface VolatilityFilterRule {
   readonly type: 'VolatilityFilter';
   /** Arguments of the class, by name. */
   readonly params?: VolatilityFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -9817,15 +9817,15 @@ export interface WeightingSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap: number | string | Datapoint | ExpressionNode | null;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor: number | null;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps: readonly GroupCap[];
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseIn | undefined;
@@ -9836,15 +9836,15 @@ export interface WeightingSpecInput {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -9954,7 +9954,7 @@ export interface WithholdingRates {
   readonly field: string;
   /** Fractions that are withheld, by value of the field. */
   readonly rates: Readonly<Record<string, number>>;
-  /** Fraction of values without a rate of their own. Default: such a value is an error (NO_RATE). */
+  /** Fraction for values without a separate rate. Default: such a value is an error (NO_RATE). */
   readonly default?: number | undefined;
 }
 

@@ -127,8 +127,7 @@ function fixedCounts(first: Raw, text: Raw): Finding[] {
     return data?.events?.share_changes === 'effective' ? countedShares(data.pipeline?.weighting) : null;
   });
   if (before === null || after === null || before === after) return [];
-  const message =
-    'An amendment cannot change whether share counts followed between reviews include free float.';
+  const message = 'An amendment cannot change whether share counts followed between reviews include free float.';
   return [error('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
 }
 

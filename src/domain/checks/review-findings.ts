@@ -104,7 +104,9 @@ function repeatedReviews(ids: readonly unknown[]): Finding[] {
     const earlier = ids.indexOf(id);
     if (typeof id !== 'string' || earlier === i) return [];
     return [
-      error('DUPLICATE_ROW_ID', path, `The id ${id} is already used by the review at position ${earlier}.`, { value: id }),
+      error('DUPLICATE_ROW_ID', path, `The id ${id} is already used by the review at position ${earlier}.`, {
+        value: id,
+      }),
     ];
   });
 }

@@ -85,10 +85,15 @@ function repeatedIds(rows: readonly unknown[], path: string): Finding[] {
       return [];
     }
     return [
-      error('DUPLICATE_ROW_ID', `${path}[${i}].id`, `The id ${id} is already used by the rule at position ${earlier}.`, {
-        row_id: id,
-        value: id,
-      }),
+      error(
+        'DUPLICATE_ROW_ID',
+        `${path}[${i}].id`,
+        `The id ${id} is already used by the rule at position ${earlier}.`,
+        {
+          row_id: id,
+          value: id,
+        },
+      ),
     ];
   });
 }

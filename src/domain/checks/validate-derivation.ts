@@ -22,12 +22,9 @@ export function derivationFindings(derivation: Raw, body: Raw, { indexOf, replac
     const before = replaces?.derivation?.source_index_id;
     if (before !== undefined && before !== source) {
       findings.push(
-        error(
-          'IMMUTABLE_FIELD',
-          path,
-          `The source of a derived index cannot change: it is ${before}, not ${source}.`,
-          { value: source },
-        ),
+        error('IMMUTABLE_FIELD', path, `The source of a derived index cannot change: it is ${before}, not ${source}.`, {
+          value: source,
+        }),
       );
     }
   }

@@ -114,13 +114,22 @@ function blendFindings({ parts, rebalance }: Blend): Finding[] {
     ...(Math.abs(sum - 1) <= WEIGHTS_TOLERANCE
       ? []
       : [
-          error('WEIGHTS_NOT_ONE', 'overlay.parts', `The weights sum to ${Number(sum.toPrecision(12))}, but must sum to 1.`, {
-            value: Number(sum.toPrecision(12)),
-          }),
+          error(
+            'WEIGHTS_NOT_ONE',
+            'overlay.parts',
+            `The weights sum to ${Number(sum.toPrecision(12))}, but must sum to 1.`,
+            {
+              value: Number(sum.toPrecision(12)),
+            },
+          ),
         ]),
     ...parts.flatMap(({ index_id: id }, k) =>
       parts.findIndex((other) => other.index_id === id) < k
-        ? [error('DUPLICATE_ID', `overlay.parts[${k}].index_id`, `The index ${id} occurs twice among the parts.`, { value: id })]
+        ? [
+            error('DUPLICATE_ID', `overlay.parts[${k}].index_id`, `The index ${id} occurs twice among the parts.`, {
+              value: id,
+            }),
+          ]
         : [],
     ),
     ...validateRebalance(rebalance, 'overlay.rebalance'),

@@ -30,8 +30,7 @@ export function referenceFindings(
   indexOf: IndexContext['indexOf'],
 ): Finding[] {
   if (id === ownId) return [error('CIRCULAR_REFERENCE', path, `The index ${id} refers to itself.`, { value: id })];
-  if (indexOf(id) === undefined)
-    return [error('UNKNOWN_INDEX', path, `No index ${id} is stored.`, smallValue(id))];
+  if (indexOf(id) === undefined) return [error('UNKNOWN_INDEX', path, `No index ${id} is stored.`, smallValue(id))];
   const chain = chainTo(ownId, [id], indexOf);
   if (chain === undefined) return [];
   return [error('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, { value: id })];

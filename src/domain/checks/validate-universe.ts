@@ -18,7 +18,8 @@ export function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[
       ),
     ];
   }
-  if (isTooDeep(universe)) return [error('OUT_OF_RANGE', 'universe', 'The sets of the universe are nested too deeply.')];
+  if (isTooDeep(universe))
+    return [error('OUT_OF_RANGE', 'universe', 'The sets of the universe are nested too deeply.')];
   return oneUniverse(universe, { path: 'universe', ownId: body['id'], indexOf });
 }
 

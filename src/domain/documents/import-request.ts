@@ -20,15 +20,16 @@ export type ImportFormat = (typeof IMPORT_FORMATS)[number];
 /** Fields of an import that are checked before its data is read. */
 export const ImportHeader = z.strictObject({
   name: z.string().min(1).max(200),
-  store_id: Id.optional().meta({ description: 'Default: the name in lower case, with other characters replaced by dashes.' }),
+  store_id: Id.optional().meta({
+    description: 'Default: the name in lower case, with other characters replaced by dashes.',
+  }),
   format: z.enum(IMPORT_FORMATS).default('xlsx').meta({
     description:
       'Format of the content: an Excel workbook, or a zip of CSV files or of workbooks with one sheet each; csv may also be one CSV file.',
   }),
   adjustment: Adjustment.default('none'),
   currency: DeclaredCurrency.optional().meta({
-    description:
-      'Currency of the prices of securities without a CURRENCY; an append keeps that of the store.',
+    description: 'Currency of the prices of securities without a CURRENCY; an append keeps that of the store.',
   }),
   mapping: Mapping.nullable()
     .default(null)

@@ -123,7 +123,10 @@ export const TreatmentSpec = z
     dividends: z
       .enum(['price', 'total', 'net'])
       .default('price')
-      .meta({ label: 'Dividends', help: 'Return variant: dividends excluded, reinvested, or reinvested after withholding tax.' }),
+      .meta({
+        label: 'Dividends',
+        help: 'Return variant: dividends excluded, reinvested, or reinvested after withholding tax.',
+      }),
     withholding_tax: WithholdingTax.default(0).meta({
       label: 'Withholding tax',
       help: 'Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }.',

@@ -102,7 +102,8 @@ export const Mapping = z
       .default('refuse')
       .meta({ description: 'A price of 0: refused, or read as no price.', example: 'missing' }),
     negative_prices: z.enum(['refuse', 'absolute']).default('refuse').meta({
-      description: 'A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).',
+      description:
+        'A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).',
       example: 'absolute',
     }),
     adjusted_close: ColumnName.min(1).nullable().default(null).meta({

@@ -11,7 +11,9 @@ const text = (longest: number) => z.string().min(1).max(longest);
 /** Id of a template: lower-case letters, digits and dashes, without a trademark. */
 export const TemplateId = z
   .string()
-  .regex(/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/, { error: 'contains characters other than lower-case letters, digits and dashes' })
+  .regex(/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/, {
+    error: 'contains characters other than lower-case letters, digits and dashes',
+  })
   .max(64);
 
 /** Published text that a template follows. */

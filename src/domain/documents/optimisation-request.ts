@@ -10,7 +10,12 @@ import { requestWithTrees } from './request-expressions.js';
 
 const Resampling = z
   .strictObject({
-    draws: z.int().min(1).max(LIMITS.MAX_FRONTIER_DRAWS).default(100).meta({ description: 'Number of histories drawn.' }),
+    draws: z
+      .int()
+      .min(1)
+      .max(LIMITS.MAX_FRONTIER_DRAWS)
+      .default(100)
+      .meta({ description: 'Number of histories drawn.' }),
     seed: z.int().min(0).default(0).meta({ description: 'Equal seeds give equal draws, on any number of workers.' }),
     sessions: z
       .int()

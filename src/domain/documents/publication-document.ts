@@ -11,9 +11,7 @@ export const PublicationEntry = z
     seq: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
     index_id: z.string(),
     date: z.string().meta({ description: 'Session of the close.' }),
-    kind: z
-      .enum(['close', 'restatement'])
-      .meta({ description: 'A restatement replaces earlier entries of its date.' }),
+    kind: z.enum(['close', 'restatement']).meta({ description: 'A restatement replaces earlier entries of its date.' }),
     price: z.number().nullable().meta({ description: 'Price return level; null if prices include dividends.' }),
     total: z.number().nullable().meta({ description: 'Total return level.' }),
     net: z.number().nullable().meta({ description: 'Net total return level.' }),
@@ -25,7 +23,8 @@ export const PublicationEntry = z
     index_version: z.int().min(1).nullable().meta({ description: 'Version of the definition; null if unknown.' }),
     engine: z.string().nullable().meta({ description: 'Version of the engine of the run.' }),
     reason: z.string().nullable().meta({
-      description: 'Reason for a restatement, or for a publication without price bars of some constituents; null for any other close.',
+      description:
+        'Reason for a restatement, or for a publication without price bars of some constituents; null for any other close.',
     }),
     at: z.string().meta({ description: 'Time of the publication, ISO-8601 UTC with offset.' }),
     author: z.string().meta({ description: 'Name of the key; local without authentication.' }),

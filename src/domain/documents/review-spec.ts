@@ -12,7 +12,10 @@ export const REVIEWS_MAX = 16;
 export const ReviewSpec = z
   .strictObject({
     id: Id.meta({ label: 'Id', help: 'Snapshots name it; `rebalance` is the one of the document itself.' }),
-    schedule: RebalanceSpec.prefault({}).meta({ label: 'Schedule', help: 'Schedule, in the form of `rebalance` of the document.' }),
+    schedule: RebalanceSpec.prefault({}).meta({
+      label: 'Schedule',
+      help: 'Schedule, in the form of `rebalance` of the document.',
+    }),
     scope: z.enum(REVIEW_SCOPES).meta({
       label: 'Scope',
       help: 'Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares).',

@@ -208,7 +208,10 @@ test('the sum of the weights of a blend is told without the noise of its digits'
     parts: weights.map((weight, k) => ({ index_id: ['X', 'Y'][k], weight })),
   });
   expect(0.3 + 0.6).not.toBe(0.9);
-  expect(found(weighed(0.3, 0.6))[0]).toMatchObject({ message: 'The weights sum to 0.9, but must sum to 1.', value: 0.9 });
+  expect(found(weighed(0.3, 0.6))[0]).toMatchObject({
+    message: 'The weights sum to 0.9, but must sum to 1.',
+    value: 0.9,
+  });
 });
 
 test('more points a year than the base value are doubted', () => {

@@ -298,7 +298,7 @@ class Operations:
         """Levels, figures and correlations of several stored runs on the dates that all of them have.
 
         :param ids: 2 to 32 ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -310,7 +310,7 @@ class Operations:
 
         :param ids: 2 to 32 ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.
         :param media: What is wanted instead of JSON.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -353,7 +353,7 @@ class Operations:
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param by: Reference column to group by.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
@@ -378,7 +378,7 @@ class Operations:
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_of: The latest date of the run at or before it; the last by default.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param risk: Adds risk contributions.
         :param risk_model: Stored risk model to measure risk by, which then needs no prices; adds risk contributions.
         :param risk_estimator: Estimator, with its defaults, of a covariance over the window of the run; adds risk contributions. Excludes risk_model.
@@ -388,7 +388,7 @@ class Operations:
     def get_factor_risk(self, index_id: str, benchmark: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, model: Optional[Literal["market_sector", "statistical", "industries", "styles"]] = None, risk_model: Optional[str] = None, risk_estimator: Optional[Literal["statistical", "industries", "styles"]] = None, factors: Optional[int] = None) -> c.RiskDecomposition:
         """Active variance against a benchmark index, split into factors and the rest.
 
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_of: The latest date of the run at or before it; the last by default.
         :param model: Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run. Default: market_sector. Excludes risk_model.
@@ -507,7 +507,7 @@ class Operations:
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
@@ -524,7 +524,7 @@ class Operations:
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
@@ -829,7 +829,7 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param window: Returns of a window; 63 unless a half-life is given.
         :param against: The tracked index, or the external benchmark of the run; replaces `benchmark`. Default: the index.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param half_life: In sessions; instead of a window.
         """
         return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"run_id": run_id, "window": window, "against": against, "benchmark": benchmark, "half_life": half_life}))
@@ -1056,14 +1056,14 @@ class Operations:
     def import_store(self, body: c.ImportRequest, *, name: Optional[str] = None, store_id: Optional[str] = None, dataset: Optional[Literal["market", "reference", "corporate_actions", "universes", "series"]] = None, adjustment: Optional[Literal["none", "splits", "total"]] = None, currency: Optional[str] = None, mapping: Optional[str] = None, activate: Optional[bool] = None, on_exists: Optional[Literal["refuse", "replace", "append"]] = None, note: Optional[str] = None) -> c.ImportResult:
         """Writes tables or an uploaded file into a new store.
 
-        :param name: Of the store. Needed where the body is a table.
-        :param store_id: Default: the name in lower case, other characters as dashes.
-        :param dataset: What the table is; market by default.
+        :param name: Id of the store. Required if the body is a table.
+        :param store_id: Default: the name in lower case, with other characters replaced by dashes.
+        :param dataset: Kind of the table. Default: market.
         :param adjustment: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
-        :param currency: Currency of names that have no CURRENCY of their own.
-        :param mapping: A Mapping as JSON: how the table is read.
-        :param activate: Serve the store at once.
-        :param on_exists: What to do when the id is taken; tables other than the market are appended.
+        :param currency: Currency of securities without a CURRENCY.
+        :param mapping: Mapping of the table, as JSON.
+        :param activate: Activate the store immediately.
+        :param on_exists: Action if the id is already used; tables other than the market are appended.
         :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.ImportResult", self._transport.json("POST", "/data/import", body=body, query={"name": name, "store_id": store_id, "dataset": dataset, "adjustment": adjustment, "currency": currency, "mapping": mapping, "activate": activate, "on_exists": on_exists}, note=note))

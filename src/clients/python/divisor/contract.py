@@ -183,14 +183,14 @@ class AllNodeInput(_AllNodeInput, total=False):
 
 
 class _Amendment(t.TypedDict):
-    #: The first review on or after this date follows the new text; reviews before it follow the text before.
+    #: The first review on or after this date follows the new version; earlier reviews follow the previous version.
     effective_from: str
     #: JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, overlay, events, rounding; arrays are replaced whole.
     changes: t.Mapping[str, t.Any]
 
 
 class Amendment(_Amendment, total=False):
-    #: When clients were informed.
+    #: Date on which clients were informed.
     announced: str
     #: Free text.
     reason: str
@@ -355,32 +355,32 @@ class _AuditEntry(t.TypedDict):
     seq: int
     #: Time of the write, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key, of the result of a job of that which asked for it; `local` where none is asked for.
+    #: Name of the key; for the result of a job, of the key that started it; `local` without authentication.
     author: str
-    #: The request; empty for a write of the service itself.
+    #: Id of the request; empty for a write of the service itself.
     request_id: str
-    #: What the client said of its write.
+    #: Note of the client on its write.
     note: t.Optional[str]
-    #: What became of the document.
+    #: Action on the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
-    #: Kind of the document, or what else was done.
+    #: Kind of the document, or of the other subject.
     kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
-    #: Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read.
+    #: Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.
     id: str
-    #: The version that was made; null of kinds without versions.
+    #: The version created; null for kinds without versions.
     version: t.Optional[int]
-    #: SHA-256 of what was written; null of what is gone.
+    #: SHA-256 of the written content; null for a deletion.
     etag: t.Optional[str]
-    #: Hash of the entry before; 64 zeros in the first.
+    #: Hash of the previous entry; 64 zeros in the first.
     previous: str
     #: SHA-256 of the canonical JSON of the entry without hash.
     hash: str
 
 
 class AuditEntry(_AuditEntry, total=False):
-    #: Id of that key, or subject of the token; absent where none is asked for.
+    #: Id of that key, or subject of the token; absent without authentication.
     key_id: str
-    #: Of a run; absent of other kinds.
+    #: Id of the run; absent for other kinds.
     run_id: str
 
 
@@ -409,20 +409,20 @@ class AuditLog(t.TypedDict):
 class _AuditSeal(t.TypedDict):
     #: Number of the last entry that it covers.
     seq: int
-    #: Hash of that entry, which depends on all before it.
+    #: Hash of that entry, which depends on all earlier entries.
     entry_hash: str
     #: Time of the signature, ISO-8601 UTC with offset.
     at: str
     #: SHA-256 of the canonical JSON of the seal without hash and signature.
     hash: str
-    #: Key that signed it: those of published logs.
+    #: Key that signed it, as for published logs.
     key_id: str
     #: Ed25519 over the 32 bytes of hash, in base64.
     signature: str
 
 
 class AuditSeal(_AuditSeal, total=False):
-    #: Hash of the seal before; 64 zeros in the first; absent in those made before seals were chained.
+    #: Hash of the previous seal; 64 zeros in the first; absent in seals made before seals were chained.
     previous: str
 
 
@@ -456,19 +456,19 @@ class _BacktestBatchRequest(t.TypedDict):
 class BacktestBatchRequest(_BacktestBatchRequest, total=False):
     """The terms hold for every id, as in a backtest of one; with `if_stale` those that are not given are those of the stored run of each."""
 
-    #: External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
+    #: External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
     benchmark: t.Optional[t.Union[BenchmarkRefInput, str]]
-    #: First day; the base date of the index by default, and never before it.
+    #: First day. Default: the base date of the index; earlier days are not possible.
     start: t.Optional[Date]
-    #: Last day; the last of the served store by default.
+    #: Last day. Default: the last day of the data.
     end: t.Optional[Date]
-    #: Money the portfolio starts with, in the index currency.
+    #: Initial value of the portfolio, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
     #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
-    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
+    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
     #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
@@ -552,19 +552,19 @@ class BacktestRecordRow(t.TypedDict):
 class BacktestRequest(t.TypedDict, total=False):
     """A field that is not given is that of the strategy, when one is run, else its default; with `if_stale` that of the stored run first."""
 
-    #: External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
+    #: External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
     benchmark: t.Optional[t.Union[BenchmarkRefInput, str]]
-    #: First day; the base date of the index by default, and never before it.
+    #: First day. Default: the base date of the index; earlier days are not possible.
     start: t.Optional[Date]
-    #: Last day; the last of the served store by default.
+    #: Last day. Default: the last day of the data.
     end: t.Optional[Date]
-    #: Money the portfolio starts with, in the index currency.
+    #: Initial value of the portfolio, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
     #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
-    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
+    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
     #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
@@ -903,7 +903,7 @@ class _BufferedTopNRule(t.TypedDict):
 class BufferedTopNRule(_BufferedTopNRule, total=False):
     #: Arguments of the class, by name.
     params: BufferedTopNParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -1094,7 +1094,7 @@ class _CategoryFilterRule(t.TypedDict):
 class CategoryFilterRule(_CategoryFilterRule, total=False):
     #: Arguments of the class, by name.
     params: CategoryFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -1280,7 +1280,7 @@ class _CompositeScoreRule(t.TypedDict):
 class CompositeScoreRule(_CompositeScoreRule, total=False):
     #: Arguments of the class, by name.
     params: CompositeScoreParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -1467,7 +1467,7 @@ class ConstraintSet(t.TypedDict):
     id: str
     #: Display name.
     name: str
-    #: Rows in order; none leaves the full-investment default.
+    #: Rows in order. An empty list keeps the full-investment default.
     constraints: t.Sequence[ConstraintRow]
 
 
@@ -1555,9 +1555,9 @@ class CorporateActionsResponse(t.TypedDict):
 
 
 class CovarianceUncertainty(t.TypedDict):
-    """Covariances that are reckoned with beside the estimated ones."""
+    """Uncertainty set around the estimated covariances."""
 
-    #: Largest error of each covariance, as a fraction of the product of the two volatilities.
+    #: Maximum error of each covariance, as a fraction of the product of the two volatilities.
     radius: float
 
 
@@ -1616,7 +1616,7 @@ class _CumulativeCoverageRule(t.TypedDict):
 class CumulativeCoverageRule(_CumulativeCoverageRule, total=False):
     #: Arguments of the class, by name.
     params: CumulativeCoverageParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -1922,7 +1922,7 @@ class _DataStore(t.TypedDict):
     refreshable: bool
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
+    #: Currency of the prices of securities without a CURRENCY; null if none is declared.
     currency: t.Optional[str]
     #: How its market is read; null where it is written as it is read.
     mapping: t.Optional[Mapping]
@@ -1988,7 +1988,7 @@ class DataStoreCreate(_DataStoreCreate, total=False):
     tables: t.Mapping[str, str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
+    #: Currency of the prices of securities without a CURRENCY; null if none is declared.
     currency: t.Optional[str]
     #: How the market is read where it is not written as the tables are: POST /data/inspect proposes one.
     mapping: t.Optional[MappingInput]
@@ -2003,7 +2003,7 @@ class DataStoreUpdate(t.TypedDict, total=False):
     source: t.Optional[str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
+    #: Currency of the prices of securities without a CURRENCY; null if none is declared.
     currency: t.Optional[str]
     #: Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read.
     mapping: t.Optional[MappingChange]
@@ -2117,32 +2117,32 @@ class DatapointRequestPluginsCodeDatapointInputs(t.TypedDict):
     name: str
     #: Expression of the values.
     expression: ExpressionNodeInput
-    #: Trailing sessions of which each security has a value.
+    #: Number of trailing sessions, with a value for each security.
     sessions: int
 
 
 class DatapointRequestPluginsCodeDatapoint(t.TypedDict):
     #: What it is.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: SHA-256 of the plug-in as it is stored.
+    #: SHA-256 of the stored plug-in.
     sha256: str
     #: Inputs, in the order of the program.
     inputs: t.Sequence[DatapointRequestPluginsCodeDatapointInputs]
-    #: Those that are given and the defaults of the others.
+    #: Parameters, with defaults for those that are not given.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: The public document that is followed.
     source: str
 
 
 class _DatapointRequestPlugins(t.TypedDict):
-    #: Id of the stored plug-in, which is taken as it is when the index is computed.
+    #: Id of the stored plug-in, in its state when the index is computed.
     plugin: str
 
 
 class DatapointRequestPlugins(_DatapointRequestPlugins, total=False):
-    #: Values of its parameters; those left out have their defaults.
+    #: Values of its parameters; the others have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: The plug-in as it was computed, in the documents of runs; ignored where it is sent.
+    #: The plug-in as it was computed, in the documents of runs; ignored in requests.
     code: DatapointRequestPluginsCodeDatapoint
 
 
@@ -2317,11 +2317,11 @@ class DerivationPayload(_DerivationPayload, total=False):
     uncertainty: t.Optional[Uncertainty]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCosts]
-    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimator]]
-    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
-    #: Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.
+    #: Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.
     relax: t.Sequence[RelaxEntry]
 
 
@@ -2349,13 +2349,13 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
     #: Constraint rows; none leaves full investment, long only.
     constraints: t.Sequence[ConstraintRowInput]
-    #: Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.
+    #: Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.
     relax: t.Sequence[RelaxEntry]
 
 
@@ -2418,7 +2418,7 @@ class _DividendFilterRule(t.TypedDict):
 class DividendFilterRule(_DividendFilterRule, total=False):
     #: Arguments of the class, by name.
     params: DividendFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -2580,15 +2580,15 @@ class _EqualRiskWeightWeighting(t.TypedDict):
 class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualRiskWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -2604,15 +2604,15 @@ class _EqualWeightWeighting(t.TypedDict):
 class EqualWeightWeighting(_EqualWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -2633,13 +2633,13 @@ class ErrorEnvelope(t.TypedDict):
 
 
 class _EventsSpec(t.TypedDict):
-    #: Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
+    #: Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
     share_changes: t.Literal["review", "effective"]
     #: Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction.
     threshold: float
-    #: A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve).
+    #: Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve).
     replacement: t.Literal["none", "next_ranked", "reserve"]
-    #: A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove).
+    #: A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove).
     acquirer: t.Literal["convert", "remove"]
 
 
@@ -2648,24 +2648,24 @@ class EventsSpec(_EventsSpec, total=False):
     reserve: t.Sequence[str]
     #: New securities that enter between reviews, each in place of the lowest-ranked constituent.
     fast_entry: FastEntrySpec
-    #: Constituents that leave between reviews, each for the best-ranked security that is none.
+    #: Constituents that leave between reviews, each replaced by the best-ranked security outside the index.
     fast_exit: FastExitSpec
 
 
 class EventsSpecInput(t.TypedDict, total=False):
-    #: Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
+    #: Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
     share_changes: t.Literal["review", "effective"]
     #: Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction.
     threshold: float
-    #: A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve).
+    #: Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve).
     replacement: t.Literal["none", "next_ranked", "reserve"]
     #: Identifiers in the order in which they enter.
     reserve: t.Sequence[str]
     #: New securities that enter between reviews, each in place of the lowest-ranked constituent.
     fast_entry: FastEntrySpecInput
-    #: Constituents that leave between reviews, each for the best-ranked security that is none.
+    #: Constituents that leave between reviews, each replaced by the best-ranked security outside the index.
     fast_exit: FastExitSpecInput
-    #: A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove).
+    #: A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove).
     acquirer: t.Literal["convert", "remove"]
 
 
@@ -2721,7 +2721,7 @@ class _ExcludeListRule(t.TypedDict):
 class ExcludeListRule(_ExcludeListRule, total=False):
     #: Arguments of the class, by name.
     params: ExcludeListParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -2902,7 +2902,7 @@ class _ExpressionFilterRule(t.TypedDict):
 class ExpressionFilterRule(_ExpressionFilterRule, total=False):
     #: Arguments of the class, by name.
     params: ExpressionFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -3035,7 +3035,7 @@ class FastExitSpec(t.TypedDict):
     rank: int
     #: Datapoint, largest first, over constituents and candidates.
     field: str
-    #: Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.
+    #: Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpec
 
 
@@ -3047,7 +3047,7 @@ class _FastExitSpecInput(t.TypedDict):
 class FastExitSpecInput(_FastExitSpecInput, total=False):
     #: Datapoint, largest first, over constituents and candidates.
     field: str
-    #: Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.
+    #: Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpecInput
 
 
@@ -3112,7 +3112,7 @@ class _FieldFilterRule(t.TypedDict):
 class FieldFilterRule(_FieldFilterRule, total=False):
     #: Arguments of the class, by name.
     params: FieldFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -3207,15 +3207,15 @@ class _FieldWeightWeighting(t.TypedDict):
 class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FieldWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -3284,15 +3284,15 @@ class _FixedWeightWeighting(t.TypedDict):
 class FixedWeightWeighting(_FixedWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FixedWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -3316,7 +3316,7 @@ class _FreeFloatFilterRule(t.TypedDict):
 class FreeFloatFilterRule(_FreeFloatFilterRule, total=False):
     #: Arguments of the class, by name.
     params: FreeFloatFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -3636,13 +3636,13 @@ class GenerateJobStatus(t.TypedDict):
 
 
 class GenerateSyntheticRequest(t.TypedDict, total=False):
-    #: Default synthetic-{seed}-{n}.
+    #: Default: synthetic-{seed}-{n}.
     store_id: str
     #: Display name.
     name: str
-    #: Same request, same content, on every platform.
+    #: Seed: equal requests give equal content on every platform.
     seed: int
-    #: Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits.
+    #: Number of securities at the start; later listings are additional. Multiplied by the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits.
     assets: int
     #: First session.
     start: Date
@@ -3654,7 +3654,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     currency: str
     #: Sectors the names are spread over.
     sectors: int
-    #: Expected return of the market a year.
+    #: Expected annual return of the market.
     market_return: float
     #: Of the market, a year.
     market_volatility: float
@@ -3662,7 +3662,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     specific_volatility: float
     #: Paid quarterly.
     dividend_yield: float
-    #: Per asset.
+    #: Probability per asset.
     splits_per_year: float
     #: Per asset.
     delistings_per_year: float
@@ -3670,7 +3670,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     listings_per_year: float
     #: Fraction of bars removed.
     missing_rate: float
-    #: Serve the store once it is complete.
+    #: Activate the store once it is complete.
     activate: bool
 
 
@@ -3827,11 +3827,11 @@ class GroupCardinalityRow(_GroupCardinalityRow, total=False):
 
 
 class GroupLadder(t.TypedDict):
-    #: Weights above this count together; the others are capped at it.
+    #: Weights above this are added up; the others are capped at it.
     each_above: float
-    #: Caps apply where they exceed this together.
+    #: Caps apply if their total exceeds this.
     together_above: float
-    #: Their weight together then.
+    #: Their total weight in that case.
     to: float
 
 
@@ -3860,7 +3860,7 @@ class _GroupLimitRule(t.TypedDict):
 class GroupLimitRule(_GroupLimitRule, total=False):
     #: Arguments of the class, by name.
     params: GroupLimitParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -3887,15 +3887,15 @@ class _GroupWeightWeighting(t.TypedDict):
 class GroupWeightWeighting(_GroupWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: GroupWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -4034,15 +4034,15 @@ class _HierarchicalRiskParityWeightWeighting(t.TypedDict):
 class HierarchicalRiskParityWeightWeighting(_HierarchicalRiskParityWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: HierarchicalRiskParityWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -4079,7 +4079,7 @@ class _HistoryFilterRule(t.TypedDict):
 class HistoryFilterRule(_HistoryFilterRule, total=False):
     #: Arguments of the class, by name.
     params: HistoryFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -4107,19 +4107,19 @@ class _ImportRequest(t.TypedDict):
 
 
 class ImportRequest(_ImportRequest, total=False):
-    #: Default: the name in lower case, other characters as dashes.
+    #: Default: the name in lower case, with other characters replaced by dashes.
     store_id: str
-    #: Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is one CSV file, too.
+    #: Format of the content: an Excel workbook, or a zip of CSV files or of workbooks with one sheet each; csv may also be one CSV file.
     format: t.Literal["xlsx", "csv.zip", "csv"]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store.
+    #: Currency of the prices of securities without a CURRENCY; an append keeps that of the store.
     currency: t.Optional[str]
-    #: How the market is read where it is not written as the template is.
+    #: Mapping of a market that does not follow the template.
     mapping: t.Optional[MappingInput]
-    #: Serve the store at once.
+    #: Activate the store immediately.
     activate: bool
-    #: What to do when the id is taken: append adds to an imported store what it does not hold.
+    #: Action if the id is already used: append adds new rows to an imported store.
     on_exists: t.Literal["refuse", "replace", "append"]
     #: The file in base64.
     content: t.Optional[str]
@@ -4225,7 +4225,7 @@ class _IncludeListRule(t.TypedDict):
 class IncludeListRule(_IncludeListRule, total=False):
     #: Arguments of the class, by name.
     params: IncludeListParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -4300,32 +4300,32 @@ class IndexDocumentPluginsCodeDatapointInputs(t.TypedDict):
     name: str
     #: Expression of the values.
     expression: ExpressionNode
-    #: Trailing sessions of which each security has a value.
+    #: Number of trailing sessions, with a value for each security.
     sessions: int
 
 
 class IndexDocumentPluginsCodeDatapoint(t.TypedDict):
     #: What it is.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: SHA-256 of the plug-in as it is stored.
+    #: SHA-256 of the stored plug-in.
     sha256: str
     #: Inputs, in the order of the program.
     inputs: t.Sequence[IndexDocumentPluginsCodeDatapointInputs]
-    #: Those that are given and the defaults of the others.
+    #: Parameters, with defaults for those that are not given.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: The public document that is followed.
     source: str
 
 
 class _IndexDocumentPlugins(t.TypedDict):
-    #: Id of the stored plug-in, which is taken as it is when the index is computed.
+    #: Id of the stored plug-in, in its state when the index is computed.
     plugin: str
-    #: Values of its parameters; those left out have their defaults.
+    #: Values of its parameters; the others have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
 
 
 class IndexDocumentPlugins(_IndexDocumentPlugins, total=False):
-    #: The plug-in as it was computed, in the documents of runs; ignored where it is sent.
+    #: The plug-in as it was computed, in the documents of runs; ignored in requests.
     code: IndexDocumentPluginsCodeDatapoint
 
 
@@ -4334,15 +4334,15 @@ class _IndexDocument(t.TypedDict):
     id: str
     #: Shown beside the id.
     name: str
-    #: Free text.
+    #: Description, free text.
     description: t.Optional[str]
-    #: Exchange whose sessions are those of the index.
+    #: Exchange whose sessions the index uses.
     calendar: str
     #: First rebalance: the first session on or after it.
     base_date: str
     #: Level on the first session. Unit: points.
     base_value: float
-    #: ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.
+    #: ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.
     currency: str
     #: Schedule of the rebalances.
     rebalance: RebalanceSpec
@@ -4355,27 +4355,27 @@ class _IndexDocument(t.TypedDict):
 
 
 class IndexDocument(_IndexDocument, total=False):
-    #: Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money.
+    #: Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money.
     base_market_value: float
     #: Where selection begins.
     universe: UniverseSpec
     #: Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.
     reviews: t.Sequence[ReviewSpec]
-    #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
+    #: Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNode]]
-    #: Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name.
+    #: Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.
     plugins: t.Mapping[str, IndexDocumentPlugins]
-    #: Decimals of levels, divisor, index shares and weights, a half away from zero.
+    #: Decimals of levels, divisor, index shares and weights, halves away from zero.
     rounding: RoundingSpec
-    #: Changes between reviews; none unless given.
+    #: Changes between reviews. Default: none.
     events: EventsSpec
     #: Given by an index on another alone.
     kind: t.Literal["overlay"]
-    #: Index beneath an overlay; a blend names its own.
+    #: Underlying index of an overlay; a blend has its own list.
     source_index_id: str
-    #: What an overlay does with the index beneath it.
+    #: Type and terms of an overlay on its underlying index.
     overlay: OverlaySpec
-    #: Changes of the methodology by their dates, the earliest first: history before each stays as it is.
+    #: Changes of the methodology by date, earliest first: history before each stays unchanged.
     amendments: t.Sequence[Amendment]
 
 
@@ -4384,32 +4384,32 @@ class IndexDocumentBodyPluginsCodeDatapointInputs(t.TypedDict):
     name: str
     #: Expression of the values.
     expression: ExpressionNodeInput
-    #: Trailing sessions of which each security has a value.
+    #: Number of trailing sessions, with a value for each security.
     sessions: int
 
 
 class IndexDocumentBodyPluginsCodeDatapoint(t.TypedDict):
     #: What it is.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: SHA-256 of the plug-in as it is stored.
+    #: SHA-256 of the stored plug-in.
     sha256: str
     #: Inputs, in the order of the program.
     inputs: t.Sequence[IndexDocumentBodyPluginsCodeDatapointInputs]
-    #: Those that are given and the defaults of the others.
+    #: Parameters, with defaults for those that are not given.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: The public document that is followed.
     source: str
 
 
 class _IndexDocumentBodyPlugins(t.TypedDict):
-    #: Id of the stored plug-in, which is taken as it is when the index is computed.
+    #: Id of the stored plug-in, in its state when the index is computed.
     plugin: str
 
 
 class IndexDocumentBodyPlugins(_IndexDocumentBodyPlugins, total=False):
-    #: Values of its parameters; those left out have their defaults.
+    #: Values of its parameters; the others have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: The plug-in as it was computed, in the documents of runs; ignored where it is sent.
+    #: The plug-in as it was computed, in the documents of runs; ignored in requests.
     code: IndexDocumentBodyPluginsCodeDatapoint
 
 
@@ -4418,7 +4418,7 @@ class _IndexDocumentBody(t.TypedDict):
     id: str
     #: Shown beside the id.
     name: str
-    #: Exchange whose sessions are those of the index.
+    #: Exchange whose sessions the index uses.
     calendar: str
     #: First rebalance: the first session on or after it.
     base_date: Date
@@ -4427,13 +4427,13 @@ class _IndexDocumentBody(t.TypedDict):
 class IndexDocumentBody(_IndexDocumentBody, total=False):
     """An IndexDocument with the parameters of every rule and weighting class."""
 
-    #: Free text.
+    #: Description, free text.
     description: t.Optional[str]
     #: Level on the first session. Unit: points.
     base_value: float
-    #: Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money.
+    #: Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money.
     base_market_value: float
-    #: ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.
+    #: ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.
     currency: str
     #: Where selection begins.
     universe: UniverseSpecInput
@@ -4441,25 +4441,25 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     rebalance: RebalanceSpecInput
     #: Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.
     reviews: t.Sequence[ReviewSpecInput]
-    #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
+    #: Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNodeInput]]
-    #: Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name.
+    #: Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.
     plugins: t.Mapping[str, IndexDocumentBodyPlugins]
-    #: Decimals of levels, divisor, index shares and weights, a half away from zero.
+    #: Decimals of levels, divisor, index shares and weights, halves away from zero.
     rounding: RoundingSpec
     #: Rules of a rule-driven index; exactly one of pipeline and derivation.
     pipeline: t.Optional[PipelineBody]
-    #: Changes between reviews; none unless given.
+    #: Changes between reviews. Default: none.
     events: EventsSpecInput
     #: Optimisation behind a derived index; exactly one of pipeline and derivation.
     derivation: t.Optional[DerivationPayloadInput]
     #: Given by an index on another alone.
     kind: t.Literal["overlay"]
-    #: Index beneath an overlay; a blend names its own.
+    #: Underlying index of an overlay; a blend has its own list.
     source_index_id: str
-    #: What an overlay does with the index beneath it.
+    #: Type and terms of an overlay on its underlying index.
     overlay: OverlaySpecInput
-    #: Changes of the methodology by their dates, the earliest first: history before each stays as it is.
+    #: Changes of the methodology by date, earliest first: history before each stays unchanged.
     amendments: t.Sequence[Amendment]
     #: Free labels.
     tags: t.Sequence[str]
@@ -4674,15 +4674,15 @@ class _InverseVolatilityWeightWeighting(t.TypedDict):
 class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: InverseVolatilityWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -5195,7 +5195,7 @@ class _LiquidityFilterRule(t.TypedDict):
 class LiquidityFilterRule(_LiquidityFilterRule, total=False):
     #: Arguments of the class, by name.
     params: LiquidityFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5304,37 +5304,37 @@ class LongOnlyRow(_LongOnlyRow, total=False):
 
 
 class Mapping(t.TypedDict):
-    """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
+    """Mapping of tables in their original format to a market. Unmapped columns are read by name."""
 
-    #: long: a row a name and date. wide: a row a date and a column a name.
+    #: long: one row per security and date. wide: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
     fields: t.Mapping[str, str]
-    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
+    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
     date_format: t.Optional[str]
-    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
+    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
-    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or no price.
+    #: A price of 0: refused, or read as no price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
     #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
@@ -5343,35 +5343,35 @@ class Mapping(t.TypedDict):
 class MappingAnswers(t.TypedDict, total=False):
     """Members of a mapping, and the adjustment, that are said beforehand: they are not asked."""
 
-    #: long: a row a name and date. wide: a row a date and a column a name.
+    #: long: one row per security and date. wide: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
     fields: t.Mapping[str, str]
-    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
+    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
     date_format: t.Optional[str]
-    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
+    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
-    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or no price.
+    #: A price of 0: refused, or read as no price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
     #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
@@ -5380,74 +5380,74 @@ class MappingAnswers(t.TypedDict, total=False):
 
 
 class MappingChange(t.TypedDict, total=False):
-    """Members of a mapping that change; the others stay as they are. A member is replaced as a whole."""
+    """Members of a mapping to change; the others stay unchanged. A member is replaced as a whole."""
 
-    #: long: a row a name and date. wide: a row a date and a column a name.
+    #: long: one row per security and date. wide: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
     fields: t.Mapping[str, str]
-    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
+    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
     date_format: t.Optional[str]
-    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
+    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
-    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or no price.
+    #: A price of 0: refused, or read as no price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
     #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
 
 
 class MappingInput(t.TypedDict, total=False):
-    """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
+    """Mapping of tables in their original format to a market. Unmapped columns are read by name."""
 
-    #: long: a row a name and date. wide: a row a date and a column a name.
+    #: long: one row per security and date. wide: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
     fields: t.Mapping[str, str]
-    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
+    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
     date_format: t.Optional[str]
-    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
+    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
-    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or no price.
+    #: A price of 0: refused, or read as no price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
     #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
@@ -5510,7 +5510,7 @@ class _MarketCapFilterRule(t.TypedDict):
 class MarketCapFilterRule(_MarketCapFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MarketCapFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5528,15 +5528,15 @@ class _MarketCapWeightWeighting(t.TypedDict):
 class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MarketCapWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -5656,7 +5656,7 @@ class _MembershipFilterRule(t.TypedDict):
 class MembershipFilterRule(_MembershipFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MembershipFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5821,15 +5821,15 @@ class _MinimumVarianceWeightWeighting(t.TypedDict):
 class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MinimumVarianceWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -5857,7 +5857,7 @@ class _MomentumFilterRule(t.TypedDict):
 class MomentumFilterRule(_MomentumFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MomentumFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5991,7 +5991,7 @@ class _OnePerIssuerRule(t.TypedDict):
 class OnePerIssuerRule(_OnePerIssuerRule, total=False):
     #: Arguments of the class, by name.
     params: OnePerIssuerParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -6050,11 +6050,11 @@ class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
-    #: Rebalance to target: the latest on or before this day; null takes the latest.
+    #: Rebalance to target: the latest on or before this day; null for the latest.
     as_of: t.Optional[Date]
     #: First day of the window of the risk model.
     start: t.Optional[Date]
@@ -6080,11 +6080,11 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
-    #: Rebalance to target: the latest on or before this day; null takes the latest.
+    #: Rebalance to target: the latest on or before this day; null for the latest.
     as_of: t.Optional[Date]
     #: First day of the window of the risk model.
     start: t.Optional[Date]
@@ -6186,9 +6186,9 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
     #: Rows of the catalogue; none leaves the full-investment default.
     constraints: t.Sequence[ConstraintRowBody]
@@ -6496,9 +6496,9 @@ class PipelineSpec(t.TypedDict):
 
 
 class PluginInputs(t.TypedDict):
-    #: Expression of numbers, as `max(CLOSE, window=252)`.
+    #: Numeric expression, such as `max(CLOSE, window=252)`.
     expression: str
-    #: Trailing sessions up to the decision date, of which the expression gives one value each.
+    #: Number of trailing sessions up to the decision date, with one value of the expression each.
     sessions: int
 
 
@@ -6520,7 +6520,7 @@ class Plugin(t.TypedDict):
     name: str
     #: Free text.
     description: t.Optional[str]
-    #: The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights.
+    #: Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: Columns that it reads, by name.
     inputs: t.Mapping[str, PluginInputs]
@@ -6564,17 +6564,17 @@ class _PluginFilterRule(t.TypedDict):
 class PluginFilterRule(_PluginFilterRule, total=False):
     #: Arguments of the class, by name.
     params: PluginFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class _PluginUpsertInputs(t.TypedDict):
-    #: Expression of numbers, as `max(CLOSE, window=252)`.
+    #: Numeric expression, such as `max(CLOSE, window=252)`.
     expression: str
 
 
 class PluginUpsertInputs(_PluginUpsertInputs, total=False):
-    #: Trailing sessions up to the decision date, of which the expression gives one value each.
+    #: Number of trailing sessions up to the decision date, with one value of the expression each.
     sessions: int
 
 
@@ -6595,7 +6595,7 @@ class PluginUpsertParameters(_PluginUpsertParameters, total=False):
 class _PluginUpsert(t.TypedDict):
     #: Display name.
     name: str
-    #: The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights.
+    #: Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. Of several sessions, those of a security lie together, the latest last.
     inputs: t.Mapping[str, t.Union[str, PluginUpsertInputs]]
@@ -6624,15 +6624,15 @@ class _PluginWeightWeighting(t.TypedDict):
 class PluginWeightWeighting(_PluginWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: PluginWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -6858,7 +6858,7 @@ class _PriceFilterRule(t.TypedDict):
 class PriceFilterRule(_PriceFilterRule, total=False):
     #: Arguments of the class, by name.
     params: PriceFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -6887,15 +6887,15 @@ class _PriceWeightWeighting(t.TypedDict):
 class PriceWeightWeighting(_PriceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: PriceWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -6930,9 +6930,9 @@ class PublicKey(t.TypedDict):
     key_id: str
     #: The 32 bytes of an Ed25519 public key, in base64.
     public_key: str
-    #: Time of its making, ISO-8601 UTC with offset.
+    #: Time of its creation, ISO-8601 UTC with offset.
     valid_from: str
-    #: Time from which it signs no more; null of the key in use.
+    #: Time from which it is no longer used; null for the current key.
     valid_until: t.Optional[str]
 
 
@@ -6965,11 +6965,11 @@ class PublicationEntry(t.TypedDict):
     seq: int
     #: The index, or the strategy where strategies are runs too.
     index_id: str
-    #: Session whose close it is.
+    #: Session of the close.
     date: str
-    #: A restatement takes the place of earlier entries of its date.
+    #: A restatement replaces earlier entries of its date.
     kind: t.Literal["close", "restatement"]
-    #: Price return level; null where prices include dividends.
+    #: Price return level; null if prices include dividends.
     price: t.Optional[float]
     #: Total return level.
     total: t.Optional[float]
@@ -6981,17 +6981,17 @@ class PublicationEntry(t.TypedDict):
     composition_hash: str
     #: Content hash of the data of the run.
     data_hash: t.Optional[str]
-    #: Version of the definition; null where not known.
+    #: Version of the definition; null if unknown.
     index_version: t.Optional[int]
     #: Version of the engine of the run.
     engine: t.Optional[str]
-    #: Why it was restated, or published without bars of names of the index; null of any other close.
+    #: Reason for a restatement, or for a publication without price bars of some constituents; null for any other close.
     reason: t.Optional[str]
     #: Time of the publication, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key; local where none is asked for.
+    #: Name of the key; local without authentication.
     author: str
-    #: Hash of the entry before; 64 zeros in the first.
+    #: Hash of the previous entry; 64 zeros in the first.
     previous: str
     #: SHA-256 of the canonical JSON of the entry without hash and signature.
     hash: str
@@ -7054,7 +7054,7 @@ class _QuotaRule(t.TypedDict):
 class QuotaRule(_QuotaRule, total=False):
     #: Arguments of the class, by name.
     params: QuotaParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -7085,7 +7085,7 @@ class _RangeFilterRule(t.TypedDict):
 class RangeFilterRule(_RangeFilterRule, total=False):
     #: Arguments of the class, by name.
     params: RangeFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -7110,15 +7110,15 @@ class _RankWeightWeighting(t.TypedDict):
 class RankWeightWeighting(_RankWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: RankWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -7993,13 +7993,13 @@ class ResampledFrontier(t.TypedDict):
 
 
 class Resampling(t.TypedDict, total=False):
-    """A frontier averaged over draws from the estimated moments, beside the one of the estimates themselves."""
+    """A frontier averaged over draws from the estimated moments, in addition to that of the estimates themselves."""
 
-    #: Histories drawn.
+    #: Number of histories drawn.
     draws: int
     #: Equal seeds give equal draws, on any number of workers.
     seed: int
-    #: Returns of each history; null draws as many as the window has.
+    #: Number of returns in each history. Null: as many as the window has.
     sessions: t.Optional[int]
 
 
@@ -8021,34 +8021,34 @@ class ReturnStatistics(t.TypedDict):
 
 
 class ReturnsUncertainty(t.TypedDict):
-    """Expected returns that are reckoned with beside the stated ones."""
+    """Uncertainty set around the stated expected returns."""
 
-    #: Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval.
+    #: Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security.
     set: t.Literal["ellipsoid", "diagonal", "box"]
-    #: Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name.
+    #: Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security.
     radius: float
-    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window.
+    #: Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window.
     sessions: t.Optional[int]
 
 
 class _ReturnsUncertaintyInput(t.TypedDict):
-    #: Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name.
+    #: Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security.
     radius: float
 
 
 class ReturnsUncertaintyInput(_ReturnsUncertaintyInput, total=False):
-    """Expected returns that are reckoned with beside the stated ones."""
+    """Uncertainty set around the stated expected returns."""
 
-    #: Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval.
+    #: Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security.
     set: t.Literal["ellipsoid", "diagonal", "box"]
-    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window.
+    #: Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window.
     sessions: t.Optional[int]
 
 
 class _ReviewSpec(t.TypedDict):
     #: Snapshots name it; `rebalance` is the one of the document itself.
     id: str
-    #: As `rebalance` of the document.
+    #: Schedule, in the form of `rebalance` of the document.
     schedule: RebalanceSpec
     #: Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares).
     scope: t.Literal["membership", "weights", "shares"]
@@ -8069,7 +8069,7 @@ class _ReviewSpecInput(t.TypedDict):
 
 
 class ReviewSpecInput(_ReviewSpecInput, total=False):
-    #: As `rebalance` of the document.
+    #: Schedule, in the form of `rebalance` of the document.
     schedule: RebalanceSpecInput
     #: Default: that of the pipeline.
     selection: t.Sequence[RuleSpecInput]
@@ -8630,20 +8630,20 @@ class RollingRiskView(t.TypedDict):
 
 
 class RoundingSpec(t.TypedDict, total=False):
-    #: Of published, exported and printed levels. They are computed in full. Unit: decimals.
+    #: Decimals of published, exported and printed levels. They are computed in full precision. Unit: decimals.
     level: int
-    #: Of the divisor, in the calculation: whenever it changes. Unit: decimals.
+    #: Decimals of the divisor in the calculation, whenever it changes. Unit: decimals.
     divisor: int
-    #: Of index shares, in the calculation: whenever they change. It needs base_market_value. Unit: decimals.
+    #: Decimals of index shares in the calculation, whenever they change. Requires base_market_value. Unit: decimals.
     shares: int
-    #: Of published, exported and printed weights. They are computed in full. Unit: decimals.
+    #: Decimals of published, exported and printed weights. They are computed in full precision. Unit: decimals.
     weights: int
 
 
 class RuleFallback(t.TypedDict):
-    #: Taken where fewer securities than this are kept by the parameters before.
+    #: Used if the previous parameters keep fewer securities than this.
     when_fewer_than: int
-    #: Parameters that take the place of those of the rule; the others stay.
+    #: Parameters that replace those of the rule; the others stay.
     params: t.Mapping[str, t.Any]
 
 
@@ -8657,7 +8657,7 @@ class _RuleSpec(t.TypedDict):
 
 
 class RuleSpec(_RuleSpec, total=False):
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -8671,7 +8671,7 @@ class _RuleSpecInput(t.TypedDict):
 class RuleSpecInput(_RuleSpecInput, total=False):
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -9060,7 +9060,7 @@ class _SeasoningFilterRule(t.TypedDict):
 class SeasoningFilterRule(_SeasoningFilterRule, total=False):
     #: Arguments of the class, by name.
     params: SeasoningFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -9241,9 +9241,9 @@ class SimulationView(t.TypedDict):
 
 
 class SingleLadder(t.TypedDict):
-    #: Caps apply where any weight is above this.
+    #: Caps apply if any weight is above this.
     above: float
-    #: Largest weight then.
+    #: Maximum weight in that case.
     to: float
 
 
@@ -9453,7 +9453,7 @@ class StrategyDeletion(t.TypedDict):
 
 
 class StrategyDocument(t.TypedDict):
-    #: Not the id of an index: runs and views of both share their paths.
+    #: Must differ from all index ids, because runs and views of both share their paths.
     id: str
     #: Display name.
     name: str
@@ -9461,28 +9461,28 @@ class StrategyDocument(t.TypedDict):
     description: t.Optional[str]
     #: Index it follows.
     index_id: str
-    #: External benchmark: a second comparison beside the tracked index.
+    #: External benchmark: a second comparison in addition to the tracked index.
     benchmark: t.Optional[BenchmarkRef]
-    #: First day; the base date of the index by default, and never before it.
+    #: First day. Default: the base date of the index; earlier days are not possible.
     start: t.Optional[str]
-    #: Last day; the last of the served store by default.
+    #: Last day. Default: the last day of the data.
     end: t.Optional[str]
-    #: Money the portfolio starts with, in the index currency.
+    #: Initial value of the portfolio, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
     #: Constraint set applied to the targets at each rebalance.
     constraint_set_id: t.Optional[str]
-    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
+    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.
     rebalance: t.Optional[RebalanceSpec]
-    #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
+    #: A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.
     drift_tolerance: t.Optional[float]
-    #: Fraction invested at each rebalance; the rest is cash at zero interest.
+    #: Fraction invested at each rebalance; the rest is cash without interest.
     exposure: float
 
 
 class _StrategyDocumentInput(t.TypedDict):
-    #: Not the id of an index: runs and views of both share their paths.
+    #: Must differ from all index ids, because runs and views of both share their paths.
     id: str
     #: Display name.
     name: str
@@ -9493,23 +9493,23 @@ class _StrategyDocumentInput(t.TypedDict):
 class StrategyDocumentInput(_StrategyDocumentInput, total=False):
     #: Free text.
     description: t.Optional[str]
-    #: External benchmark: a second comparison beside the tracked index.
+    #: External benchmark: a second comparison in addition to the tracked index.
     benchmark: t.Optional[BenchmarkRefInput]
-    #: First day; the base date of the index by default, and never before it.
+    #: First day. Default: the base date of the index; earlier days are not possible.
     start: t.Optional[Date]
-    #: Last day; the last of the served store by default.
+    #: Last day. Default: the last day of the data.
     end: t.Optional[Date]
-    #: Money the portfolio starts with, in the index currency.
+    #: Initial value of the portfolio, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
     #: Constraint set applied to the targets at each rebalance.
     constraint_set_id: t.Optional[str]
-    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
+    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.
     rebalance: t.Optional[RebalanceSpecInput]
-    #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
+    #: A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.
     drift_tolerance: t.Optional[float]
-    #: Fraction invested at each rebalance; the rest is cash at zero interest.
+    #: Fraction invested at each rebalance; the rest is cash without interest.
     exposure: float
 
 
@@ -9755,24 +9755,24 @@ class SweepSelection(t.TypedDict):
 
 
 class SweepStrategy(t.TypedDict, total=False):
-    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
+    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.
     rebalance: t.Optional[RebalanceSpecInput]
-    #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
+    #: A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.
     drift_tolerance: t.Optional[float]
-    #: Fraction invested at each rebalance; the rest is cash at zero interest.
+    #: Fraction invested at each rebalance; the rest is cash without interest.
     exposure: float
 
 
 class SweepTerms(t.TypedDict, total=False):
-    #: First day; the base date of the index by default, and never before it.
+    #: First day. Default: the base date of the index; earlier days are not possible.
     start: t.Optional[Date]
-    #: Last day; the last of the served store by default.
+    #: Last day. Default: the last day of the data.
     end: t.Optional[Date]
-    #: Money the portfolio starts with, in the index currency.
+    #: Initial value of the portfolio, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
-    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
+    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
 
 
@@ -9931,7 +9931,7 @@ class TemplateSource(t.TypedDict):
     title: str
     #: Its publisher.
     publisher: str
-    #: Year, month or day of the edition that was followed.
+    #: Year, month or day of the edition.
     date: str
 
 
@@ -10041,15 +10041,15 @@ class _TiltWeightWeighting(t.TypedDict):
 class TiltWeightWeighting(_TiltWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: TiltWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -10082,7 +10082,7 @@ class _TopFractionRule(t.TypedDict):
 class TopFractionRule(_TopFractionRule, total=False):
     #: Arguments of the class, by name.
     params: TopFractionParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -10113,7 +10113,7 @@ class _TopNRule(t.TypedDict):
 class TopNRule(_TopNRule, total=False):
     #: Arguments of the class, by name.
     params: TopNParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -10171,20 +10171,20 @@ class TrackingForecastPayload(t.TypedDict):
 
 
 class TradeCosts(t.TypedDict):
-    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held."""
+    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings."""
 
-    #: Cost of a traded weight, in basis points of it.
+    #: Cost of a trade, in basis points of the traded weight.
     linear_bps: float
-    #: Market impact: this times the traded weight of a name to the power of 3/2.
+    #: Market impact: this times the traded weight of a security to the power of 3/2.
     impact_coefficient: float
 
 
 class TradeCostsInput(t.TypedDict, total=False):
-    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held."""
+    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings."""
 
-    #: Cost of a traded weight, in basis points of it.
+    #: Cost of a trade, in basis points of the traded weight.
     linear_bps: float
-    #: Market impact: this times the traded weight of a name to the power of 3/2.
+    #: Market impact: this times the traded weight of a security to the power of 3/2.
     impact_coefficient: float
 
 
@@ -10216,71 +10216,71 @@ class TradeSizeRow(_TradeSizeRow, total=False):
 
 
 class _TreatmentSpec(t.TypedDict):
-    #: Return variant: left out, reinvested, or reinvested after withholding tax.
+    #: Return variant: dividends excluded, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
     #: Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
     withholding_tax: t.Union[float, WithholdingRates]
-    #: Ordinary dividends buy the whole index, or more of the security that paid them.
+    #: Ordinary dividends buy the whole index, or more of the paying security.
     reinvestment: t.Literal["index", "constituent"]
-    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
+    #: Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored.
     special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
-    #: What a name that leaves is worth.
+    #: Value of a security that leaves.
     delisting: t.Literal["last_price", "zero", "action_value"]
     #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
     spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
-    #: Carry the last price, leave the name out until the next rebalance, or fail.
+    #: Carry the last price, exclude the security until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
-    #: A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions.
+    #: A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions.
     entry_stale_sessions: int
-    #: At the carried price, or at the next bar.
+    #: At the carried price, or at the next price bar.
     stale_targets: t.Literal["carry", "defer"]
 
 
 class TreatmentSpec(_TreatmentSpec, total=False):
-    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
+    #: The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only.
     rights: t.Literal["subscribe", "price_only", "constituent"]
-    #: A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions.
+    #: A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
     max_stale_sessions: t.Optional[int]
     #: A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.
     suspension: t.Literal["last_price", "zero"]
-    #: Rebalance when a limit is passed between reviews, or do nothing (none).
+    #: Rebalance if a limit is exceeded between reviews, or do nothing (none).
     on_breach: t.Literal["none", "rebalance"]
-    #: Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.
+    #: Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40.
     breach_rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
 
 
 class TreatmentSpecInput(t.TypedDict, total=False):
-    #: Return variant: left out, reinvested, or reinvested after withholding tax.
+    #: Return variant: dividends excluded, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
     #: Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
     withholding_tax: t.Union[float, WithholdingRates]
-    #: Ordinary dividends buy the whole index, or more of the security that paid them.
+    #: Ordinary dividends buy the whole index, or more of the paying security.
     reinvestment: t.Literal["index", "constituent"]
-    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
+    #: Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored.
     special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
-    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
+    #: The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only.
     rights: t.Literal["subscribe", "price_only", "constituent"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
-    #: What a name that leaves is worth.
+    #: Value of a security that leaves.
     delisting: t.Literal["last_price", "zero", "action_value"]
     #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
     spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
-    #: Carry the last price, leave the name out until the next rebalance, or fail.
+    #: Carry the last price, exclude the security until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
-    #: A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions.
+    #: A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
     max_stale_sessions: t.Optional[int]
-    #: A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions.
+    #: A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions.
     entry_stale_sessions: int
     #: A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.
     suspension: t.Literal["last_price", "zero"]
-    #: At the carried price, or at the next bar.
+    #: At the carried price, or at the next price bar.
     stale_targets: t.Literal["carry", "defer"]
-    #: Rebalance when a limit is passed between reviews, or do nothing (none).
+    #: Rebalance if a limit is exceeded between reviews, or do nothing (none).
     on_breach: t.Literal["none", "rebalance"]
-    #: Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.
+    #: Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40.
     breach_rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
 
 
@@ -10423,7 +10423,7 @@ class TypeSpec(t.TypedDict):
 
 
 class Uncertainty(t.TypedDict):
-    """Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves."""
+    """Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves."""
 
     #: Returns of the level, from the second date on.
     returns: t.Optional[ReturnsUncertainty]
@@ -10432,7 +10432,7 @@ class Uncertainty(t.TypedDict):
 
 
 class UncertaintyInput(t.TypedDict, total=False):
-    """Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves."""
+    """Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves."""
 
     #: Returns of the level, from the second date on.
     returns: t.Optional[ReturnsUncertaintyInput]
@@ -10478,26 +10478,26 @@ class _UniverseSpec(t.TypedDict):
 
 
 class UniverseSpec(_UniverseSpec, total=False):
-    #: Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision.
+    #: For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.
     id: t.Optional[str]
-    #: Stored watchlist of the kind `watchlist`, as it is when used.
+    #: Stored watchlist for the kind `watchlist`, in its state at the time of use.
     watchlist_id: str
     #: Asset identifiers of the kind `list`.
     identifiers: t.Sequence[str]
-    #: Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided.
+    #: Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents.
     of: t.Sequence[UniverseSpec]
 
 
 class UniverseSpecInput(t.TypedDict, total=False):
     #: Every name of the market, or fewer; or a set of other universes.
     kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
-    #: Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision.
+    #: For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.
     id: t.Optional[str]
-    #: Stored watchlist of the kind `watchlist`, as it is when used.
+    #: Stored watchlist for the kind `watchlist`, in its state at the time of use.
     watchlist_id: str
     #: Asset identifiers of the kind `list`.
     identifiers: t.Sequence[str]
-    #: Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided.
+    #: Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents.
     of: t.Sequence[UniverseSpecInput]
 
 
@@ -10630,7 +10630,7 @@ class _VolatilityFilterRule(t.TypedDict):
 class VolatilityFilterRule(_VolatilityFilterRule, total=False):
     #: Arguments of the class, by name.
     params: VolatilityFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -10832,18 +10832,18 @@ class _WeightingSpec(t.TypedDict):
     type: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, Datapoint, ExpressionNode]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCap]
 
 
 class WeightingSpec(_WeightingSpec, total=False):
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseIn
@@ -10857,15 +10857,15 @@ class _WeightingSpecInput(t.TypedDict):
 class WeightingSpecInput(_WeightingSpecInput, total=False):
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -10987,7 +10987,7 @@ class _WithholdingRates(t.TypedDict):
 
 
 class WithholdingRates(_WithholdingRates, total=False):
-    #: Fraction of values without a rate of their own. Default: such a value is an error (NO_RATE).
+    #: Fraction for values without a separate rate. Default: such a value is an error (NO_RATE).
     default: float
 
 

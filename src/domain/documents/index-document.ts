@@ -120,13 +120,10 @@ export function listedNames(universe: UniverseSpec | undefined): readonly string
 
 export const TreatmentSpec = z
   .strictObject({
-    dividends: z
-      .enum(['price', 'total', 'net'])
-      .default('price')
-      .meta({
-        label: 'Dividends',
-        help: 'Return variant: dividends excluded, reinvested, or reinvested after withholding tax.',
-      }),
+    dividends: z.enum(['price', 'total', 'net']).default('price').meta({
+      label: 'Dividends',
+      help: 'Return variant: dividends excluded, reinvested, or reinvested after withholding tax.',
+    }),
     withholding_tax: WithholdingTax.default(0).meta({
       label: 'Withholding tax',
       help: 'Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }.',

@@ -138,7 +138,7 @@ describe('a name whose bars stop without an action', () => {
     expect(run.gaps.map(({ session }) => session)).toEqual([2, 3]);
     const told = methodologyOf(definitionOf(sketch)).join(' ');
     expect(told).toContain(`without a price on ${run.gaps.length} consecutive sessions of its exchange leaves`);
-    expect(told).toContain('are spread over the others');
+    expect(told).toContain('are distributed over the others');
   });
 
   test('is told of by a run that ends without its bar while it is held, and by no other', () => {

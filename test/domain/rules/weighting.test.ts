@@ -295,7 +295,7 @@ describe('weightings solved from a covariance', () => {
 
   test('too little history is refused with both numbers', () => {
     expect(weightsBy(sm, { type: 'EqualRiskWeight', params: {} }, { session: 10 })).toMatch(
-      /0 of \d+ names are covered, with \d+ complete observations over 252 sessions; 1 name and 20 observations are needed/,
+      /0 of \d+ securities are covered, with \d+ complete observations over 252 sessions; at least 1 security and 20 observations are required/,
     );
   });
 });
@@ -307,7 +307,7 @@ describe('refusals of weightings', () => {
 
   test('a negative value fails where the parameters ask for it, naming the name and the value', () => {
     expect(weightsBy(sm, { type: 'FieldWeight', params: { field: 'SCORE', negative: 'fail' } })).toBe(
-      'SCORE of A is -1; at least 0 is needed.',
+      'SCORE of A is -1; it must be at least 0.',
     );
     expect(weightsBy(sm, { type: 'FieldWeight', params: { field: 'SCORE' } })).toEqual({ C: 1 });
   });

@@ -244,7 +244,7 @@ describe('a constraint set', () => {
     const found = runCase({ close, index: 'none', terms, capital: 300 });
     expect(found.rebalances.length).toBe(3);
     const relaxations = found.findings.filter(({ code }) => code === 'CONSTRAINT_RELAXED' || code === 'REBALANCE_HELD');
-    expect(relaxations.map(({ code, path, message }) => [code, path, message.slice(0, 49)])).toEqual(
+    expect(relaxations.map(({ code, path, message }) => [code, path, message.slice(0, 52)])).toEqual(
       ['2024-01-02', '2024-01-03'].map((date) => [
         'CONSTRAINT_RELAXED',
         'constraint_set_id',

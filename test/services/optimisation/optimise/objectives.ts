@@ -122,7 +122,7 @@ export function describeObjectives(): void {
       const idle = await solved({ ...rate, expected_returns: CAPM, risk_free_rate: 0.03 });
       expect(idle.frontier!.tangency!.sharpe).toBeCloseTo(idle.objective_value, 9);
       expect(idle.findings).toMatchObject([{ code: 'NO_EFFECT', path: 'risk_free_rate', value: 0.03 }]);
-      expect(idle.findings[0]!.message).toContain('the 0.02 of the objective');
+      expect(idle.findings[0]!.message).toContain('the cash rate 0.02 of the objective');
       // Total returns have a tangency at the rate of the request; that it is another than the objective's is told.
       const total = await solved({ ...rate, expected_returns: HISTORICAL });
       expect(total.objective_value).toBeCloseTo((total.expected_return! - 0.02) / total.volatility, 12);
@@ -273,7 +273,10 @@ export function describeObjectives(): void {
       // The least sum of squares of eleven weights.
       for (const weight of Object.values(rebalances[0]!.weights)) expect(weight).toBeCloseTo(1 / 11, 9);
       expect(findings).toContainEqual(
-        expect.objectContaining({ code: 'RISK_FALLBACK_IDENTITY', message: expect.stringContaining('20 are needed') }),
+        expect.objectContaining({
+          code: 'RISK_FALLBACK_IDENTITY',
+          message: expect.stringContaining('at least 20 are required'),
+        }),
       );
     });
 

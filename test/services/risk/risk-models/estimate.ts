@@ -191,7 +191,7 @@ export function describeEstimate(): void {
         status: 'failed',
         error: { code: 'RISK_INSUFFICIENT_DATA', detail: { start: DAYS.at(-1), end: '2031-12-31', ...held } },
       });
-      expect(job.error?.message).toContain(`start ${DAYS.at(-1)} and end 2031-12-31; the store holds ${DAYS[0]} to`);
+      expect(job.error?.message).toContain(`start ${DAYS.at(-1)} and end 2031-12-31; the data covers ${DAYS[0]} to`);
     });
 
     test('tells settings that its estimator does not read, in the model as in the message', async () => {
@@ -255,7 +255,7 @@ export function describeEstimate(): void {
       const before = await view('core');
       const job = await estimated('core', { identifiers: ['AAA'], start: DAYS[0], end: DAYS[19] });
       expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
-      expect(job.error?.message).toContain('Left out: AAA (19 returns in the window; 20 are needed).');
+      expect(job.error?.message).toContain('Excluded: AAA (19 returns in the window; at least 20 are required).');
       expect(await view('core')).toEqual(before);
     });
 

@@ -43,10 +43,7 @@ export interface Holding extends Presence {
    * earlier, and the applied weight is the decided one divided by this.
    */
   readonly stayed: number;
-  /**
-   * Decided weight, if weights became index shares before the effective close; the applied weight is the value of those
-   * shares.
-   */
+  /** Decided weight, if it became index shares before the effective close; the applied weight is their value. */
   readonly decidedWeight: number | null;
   /** Applied weight; null if the composition excludes the security. */
   readonly weight: number | null;
@@ -323,10 +320,7 @@ function chainOf(
   };
 }
 
-/**
- * Returns true if the decision reached the row of a path for the security: rules after the one that removed it were not
- * evaluated.
- */
+/** Returns true if the row of a path was evaluated for the security: not after the rule that removed it. */
 function isReached(path: string, rules: number, excludedBy: string | null): boolean {
   const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
   return row === null ? excludedBy === null : Number(row[1]) < rules;

@@ -272,12 +272,8 @@ export function describeObjectives(): void {
       const { rebalances, findings } = await backtest('TOO-EARLY-LOW');
       // The least sum of squares of eleven weights.
       for (const weight of Object.values(rebalances[0]!.weights)) expect(weight).toBeCloseTo(1 / 11, 9);
-      expect(findings).toContainEqual(
-        expect.objectContaining({
-          code: 'RISK_FALLBACK_IDENTITY',
-          message: expect.stringContaining('at least 20 are required'),
-        }),
-      );
+      const message: string = expect.stringContaining('at least 20 are required');
+      expect(findings).toContainEqual(expect.objectContaining({ code: 'RISK_FALLBACK_IDENTITY', message }));
     });
 
     test('chosen from the universe holds names that its parent does not, and so may one derived from it', async () => {

@@ -99,7 +99,7 @@ function problemOf({ field, needsNumber, comparison, input }: Need, market: Mark
   if ('missing' in found) {
     const need = found.missing === field.name ? '' : `, which ${field.name} needs`;
     const reader = readerText(input);
-    const where = field.dataset === null ? 'The data' : `The dataset ${field.dataset} of the data`;
+    const where = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
     const accepted = namesOf(market);
     return unknownField(`${where} has no ${found.missing}${need}${reader}.`, {
       name: found.missing,

@@ -130,11 +130,11 @@ describe('a member that does nothing beside the others', () => {
   test('is told with its value and why, and not where it has its default', () => {
     const [spread] = found({ ...risk, max_leverage: 1, spread_bps: 40 });
     expect(spread).toMatchObject({
-      message: 'overlay.spread_bps is 40 and does nothing: max_leverage is 1, so that nothing is borrowed.',
+      message: 'overlay.spread_bps is 40 and has no effect: max_leverage is 1, so nothing is borrowed.',
       value: 40,
     });
     const [target] = found({ ...risk, max_leverage: 0.05 });
-    expect(target?.message).toContain('max_leverage is 0.05, which is the exposure at every volatility below 200%');
+    expect(target?.message).toContain('max_leverage is 0.05, which is the exposure for every volatility below 200%');
     const stored = [
       { type: 'decrement', points: 4, percent: null, basis: 365, method: 'geometric' },
       { type: 'leverage', factor: 1.5, financing: null, spread_bps: 0, basis: 360 },
@@ -168,14 +168,14 @@ test('a currency is hedged once, and never into itself: each one that is too muc
   expect(errors(byCurrency(dollars, pence, dollars))).toEqual([
     [
       'overlay.currencies[1].currency',
-      'overlay.currencies[1].currency is GBX, which counts as GBP: that of the overlay is not hedged.',
+      'overlay.currencies[1].currency is GBX, which counts as GBP: the currency of the overlay is not hedged.',
     ],
-    ['overlay.currencies[2].currency', 'overlay.currencies[2].currency is USD, and currencies[0] names it already.'],
+    ['overlay.currencies[2].currency', 'overlay.currencies[2].currency is USD, which currencies[0] already lists.'],
   ]);
   expect(errors({ ...hedge, to: 'USD' }, {})).toEqual([
     [
       'overlay.to',
-      'overlay.to is USD, and the index beneath is in USD already; currencies names what is hedged of its names.',
+      'overlay.to is USD, and the underlying index is already in USD; use currencies to hedge the currencies of its securities.',
     ],
   ]);
 });

@@ -34,7 +34,7 @@ describe('coverage', () => {
     const coverage = coverageOf(windowOf({ returns: withHoles(60, 3, late) }), [0, 1, 2]);
     expect([...coverage.columns]).toEqual([0, 1]);
     expect(coverage.sessions).toHaveLength(59);
-    expect(coverage.excluded.get(2)).toBe('prices on 30 of 60 sessions; 48 are needed');
+    expect(coverage.excluded.get(2)).toBe('prices on 30 of 60 sessions; at least 48 are required');
   });
 
   test('a name needs 20 returns even when it has most of a short window', () => {

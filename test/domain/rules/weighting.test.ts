@@ -315,7 +315,7 @@ describe('refusals of weightings', () => {
   test('given weights that do not reach 1 over the survivors are refused unless they are renormalised', () => {
     const weights = { A: 0.5, B: 0.25, D: 0.25 };
     expect(weightsBy(sm, { type: 'FixedWeight', params: { weights, renormalise: false } })).toMatch(
-      /sum to 0.75; 1 is needed/,
+      /sum to 0.75; they must sum to 1/,
     );
     expect(weightsBy(sm, { type: 'FixedWeight', params: { weights } })).toEqual({
       A: expect.closeTo(2 / 3, 15),
@@ -328,7 +328,7 @@ describe('refusals of weightings', () => {
       C: 1,
     });
     expect(weightsBy(sm, { type: 'FixedWeight', params: { weights: { D: 1 } } })).toMatch(
-      /None of the 3 surviving names has a weight/,
+      /None of the 3 selected securities has a weight/,
     );
   });
 

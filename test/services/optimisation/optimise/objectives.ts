@@ -172,7 +172,7 @@ export function describeObjectives(): void {
       expect(await summaryOf({ objective: { type: 'risk_parity', budgets: { Energy: 0.5, Tech: 0.3 } } })).toEqual([
         422,
         'WEIGHTS_NOT_ONE objective.budgets',
-        'objective.budgets has a sum of 0.8, and 1 is needed; it is {"Energy":0.5,"Tech":0.3}.',
+        'objective.budgets has a sum of 0.8, but must sum to 1; it is {"Energy":0.5,"Tech":0.3}.',
       ]);
       const field = { node: 'field', name: 'ALPHA' };
       expect((await summaryOf({ expected_returns: { type: 'field', field } })).slice(0, 2)).toEqual([

@@ -102,7 +102,7 @@ export function describeEstimate(): void {
       expect(job.message).toContain('LATE (prices on');
       const model = await view('late');
       expect(model.asset_ids).toEqual(['AAA', 'BBB']);
-      expect(model.excluded['LATE']).toMatch(/^prices on \d+ of 300 sessions; 240 are needed$/);
+      expect(model.excluded['LATE']).toMatch(/^prices on \d+ of 300 sessions; at least 240 are required$/);
     });
 
     test('keeps a name that never moves, with correlation 0', async () => {
@@ -237,7 +237,7 @@ export function describeEstimate(): void {
           error: { code: 'RISK_INSUFFICIENT_DATA', detail: { half_life: 0.05, weight_needed: 1e-4 } },
         });
         expect(job.error?.message).toMatch(
-          /^A half_life of 0.05 sessions leaves 9.54e-7 of the weight .* at least 0.0001 is needed\.$/,
+          /^A half_life of 0.05 sessions leaves 9.54e-7 of the weight .* at least 0.0001 is required\.$/,
         ); // 2^-20
       },
     );

@@ -61,7 +61,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
         'GET',
         '/indices/FOLLOWED/methodology',
       );
-      expect(sentences.map(({ text }) => text).join(' ')).toContain('names of the watchlist mine');
+      expect(sentences.map(({ text }) => text).join(' ')).toContain('securities of the watchlist mine');
       expect(await service().ok('GET', '/indices/FOLLOWED')).toMatchObject({ universe });
     });
 

@@ -22,7 +22,7 @@ function isCanonical(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isCanonical);
   const keys = Object.keys(value);
   if (!isOrdered(keys)) return false;
-  const members = value as Readonly<Record<string, unknown>>; // No array.
+  const members = value as Readonly<Record<string, unknown>>; // It is not an array.
   return keys.every((key) => members[key] === undefined || isCanonical(members[key]));
 }
 
@@ -36,7 +36,7 @@ function textOf(value: unknown): string {
       return JSON.stringify(value);
     case 'object':
       if (value === null) return 'null';
-      return Array.isArray(value) ? arrayText(value) : objectText(value as Readonly<Record<string, unknown>>); // No array.
+      return Array.isArray(value) ? arrayText(value) : objectText(value as Readonly<Record<string, unknown>>); // It is not an array.
     default:
       throw new Error(`not a JSON value: ${typeof value}`);
   }

@@ -23,16 +23,10 @@ export interface SessionMarket {
   readonly first: number;
   /** Position of the latest session at or before each with a CLOSE bar, -1 if there is none yet, [S - first x N]. */
   readonly lastBar: Int16Array | Int32Array;
-  /**
-   * Sessions without a bar between two bars of a security, in the order of the sessions that end them: the column of
-   * each gap, the session of the bar before, which may be before the start of the market, and that of the bar after, [G
-   * x 3].
-   */
+  /** Gaps between two bars of a security, [G x 3], by end: column, session of the bar before and of the bar after. */
   readonly gaps: Int32Array;
   readonly actions: SessionActions;
-  /**
-   * State of the market before its first session, if only later ones exist; null if the rows of every session exist.
-   */
+  /** State of the market before its first session; null if the rows of every session exist. */
   readonly mark: MarketMark | null;
   /** Returns the column of an identifier; -1 if the store does not contain it. */
   columnOf(identifier: string): number;
@@ -42,33 +36,21 @@ export interface SessionMarket {
   valueAt(panel: Float64Array, session: number, column: number): number;
   /** Returns CLOSE of the session itself; NaN without a bar. */
   closeAt(session: number, column: number): number;
-  /**
-   * Returns the latest CLOSE on or before the session, divided by the split ratios since its bar; NaN before the first
-   * bar.
-   */
+  /** Returns the latest CLOSE up to the session, divided by the later split ratios; NaN before the first bar. */
   carriedClose(session: number, column: number): number;
-  /**
-   * Returns the number of sessions of the security's calendar since its latest bar, 0 with a bar on the session;
-   * Infinity before the first bar.
-   */
+  /** Returns the sessions of the security's calendar since its latest bar; Infinity before the first bar. */
   barAge(session: number, column: number): number;
   /** Returns true if the security's exchange was open on the session. */
   isOpen(session: number, column: number): boolean;
   /** Returns true if a delisting, acquisition, merger or ticker change has ended the security and no bar followed. */
   hasEnded(session: number, column: number): boolean;
-  /**
-   * Returns true if the latest bar is within a maximum age in sessions of the security's calendar and the security has
-   * not ended.
-   */
+  /** Returns true if the latest bar is at most a number of sessions old and the security has not ended. */
   isPriceable(session: number, column: number, maxStaleSessions: number): boolean;
   /** Returns true if the security has had no bar for a number of sessions of its calendar, at least one. */
   isSilent(session: number, column: number, maxStaleSessions: number): boolean;
 }
 
-/**
- * Thrown if data before the start of a restricted market is read. Not an error if the caller can use the whole market
- * instead.
- */
+/** Thrown if data before the start of a restricted market is read. The caller can use the whole market instead. */
 export class BeforeMarket extends Error {
   override readonly name = 'BeforeMarket';
 }
@@ -96,10 +78,7 @@ export interface MarketMark {
   readonly session: number;
   /** Position of the latest session with a bar, -1 if there is none. */
   readonly lastBar: Int32Array;
-  /**
-   * By the terms of growth; null for a market on which decisions are made but nothing is simulated, which needs no
-   * value indices.
-   */
+  /** By the terms of growth; null for a market without simulations, which needs no value indices. */
   readonly terms: ReadonlyMap<string, TermsMark> | null;
 }
 
@@ -274,10 +253,7 @@ interface TakeBars {
   readonly session: number;
 }
 
-/**
- * @param resumed [N], overwritten with the columns that have a bar and had none on the previous session @returns their
- *   number
- */
+/** Returns the number of columns with a bar that had none on the previous session. @param resumed [N], overwritten */
 function takeBars({ close, from, bars, to, session }: TakeBars, resumed: Int32Array): number {
   const names = resumed.length;
   const previous = to - names;

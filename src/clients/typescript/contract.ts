@@ -1,7 +1,7 @@
 // Written from the OpenAPI document by `npm run generate`; edit the contract instead.
 
 export interface ActionChoice {
-  /** `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend */
+  /** `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend */
   readonly choice: 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | 'accept_cash' | 'accept_shares';
   /** At prices that change only by the action. */
   readonly weight_after: number;
@@ -28,7 +28,7 @@ export interface ActionsView {
   readonly actions_total: number;
 }
 
-/** Each active weight (weight minus index weight) is between two bounds. */
+/** Each active weight, weight less index weight, lies between two bounds. */
 export interface ActiveBoundsParams {
   /** Smallest active weight. Unit: fraction. */
   readonly lower: number;
@@ -36,21 +36,21 @@ export interface ActiveBoundsParams {
   readonly upper: number;
   /** Names the row covers; without any all of them. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ActiveBoundsRow {
   readonly type: 'ActiveBounds';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveBoundsParams | undefined;
 }
 
-/** The active weight of each group (weight minus index weight) is between two bounds. */
+/** The active weight of each group, its weight less its index weight, lies between two bounds. */
 export interface ActiveGroupBoundsParams {
   /** Reference column that groups the names. */
   readonly field: string;
@@ -60,17 +60,17 @@ export interface ActiveGroupBoundsParams {
   readonly lower: number;
   /** Largest active weight of a group. Unit: fraction. */
   readonly upper: number;
-  /** Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none. */
+  /** Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none. */
   readonly small_group?: SmallGroup | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ActiveGroupBoundsRow {
   readonly type: 'ActiveGroupBounds';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveGroupBoundsParams | undefined;
@@ -97,19 +97,19 @@ export interface ActiveRiskPayload {
   readonly window_end: string | null;
 }
 
-/** The active share (half the sum of absolute active weights) is at most a limit. */
+/** Active share, half the sum of absolute active weights, is at most a limit. */
 export interface ActiveShareParams {
   /** Largest active share. Unit: fraction. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ActiveShareRow {
   readonly type: 'ActiveShare';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveShareParams | undefined;
@@ -130,7 +130,7 @@ export interface AllNode {
   readonly node: 'all';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
@@ -139,14 +139,14 @@ export interface AllNodeInput {
   readonly node: 'all';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
 export interface Amendment {
-  /** The first review on or after this date follows the new version; earlier reviews follow the previous version. */
+  /** The first review on or after this date follows the new text; reviews before it follow the text before. */
   readonly effective_from: string;
-  /** Date on which clients were informed. */
+  /** When clients were informed. */
   readonly announced?: string | undefined;
   /** Free text. */
   readonly reason?: string | undefined;
@@ -192,7 +192,7 @@ export interface AnyNode {
   readonly node: 'any';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
@@ -201,29 +201,29 @@ export interface AnyNodeInput {
   readonly node: 'any';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
-/** Operands from left to right; a single operand of - is negated. */
+/** Operands from left to right; a single one of - is negated. */
 export interface ArithmeticNode {
   readonly node: 'arithmetic';
-  /** Operator between the operands; ^ is a power. */
+  /** What joins the operands; ^ is a power. */
   readonly operator: '+' | '-' | '*' | '/' | '^';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
-/** Operands from left to right; a single operand of - is negated. */
+/** Operands from left to right; a single one of - is negated. */
 export interface ArithmeticNodeInput {
   readonly node: 'arithmetic';
-  /** Operator between the operands; ^ is a power. */
+  /** What joins the operands; ^ is a power. */
   readonly operator: '+' | '-' | '*' | '/' | '^';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
@@ -302,27 +302,27 @@ export interface AuditEntry {
   readonly seq: number;
   /** Time of the write, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key; for the result of a job, of the key that started it; `local` without authentication. */
+  /** Name of the key, of the result of a job of that which asked for it; `local` where none is asked for. */
   readonly author: string;
-  /** Id of that key, or subject of the token; absent without authentication. */
+  /** Id of that key, or subject of the token; absent where none is asked for. */
   readonly key_id?: string | undefined;
-  /** Id of the request; empty for a write of the service itself. */
+  /** The request; empty for a write of the service itself. */
   readonly request_id: string;
-  /** Note of the client on its write. */
+  /** What the client said of its write. */
   readonly note: string | null;
-  /** Action on the document. */
+  /** What became of the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
-  /** Kind of the document, or of the other subject. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
-  /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
+  /** Kind of the document, or what else was done. */
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'judgement' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  /** Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read. */
   readonly id: string;
-  /** Id of the run; absent for other kinds. */
+  /** Of a run; absent of other kinds. */
   readonly run_id?: string | undefined;
-  /** The version created; null for kinds without versions. */
+  /** The version that was made; null of kinds without versions. */
   readonly version: number | null;
-  /** SHA-256 of the written content; null for a deletion. */
+  /** SHA-256 of what was written; null of what is gone. */
   readonly etag: string | null;
-  /** Hash of the previous entry; 64 zeros in the first. */
+  /** Hash of the entry before; 64 zeros in the first. */
   readonly previous: string;
   /** SHA-256 of the canonical JSON of the entry without hash. */
   readonly hash: string;
@@ -353,18 +353,23 @@ export interface AuditLog {
 export interface AuditSeal {
   /** Number of the last entry that it covers. */
   readonly seq: number;
-  /** Hash of that entry, which depends on all earlier entries. */
+  /** Hash of that entry, which depends on all before it. */
   readonly entry_hash: string;
-  /** Hash of the previous seal; 64 zeros in the first; absent in seals made before seals were chained. */
+  /** Hash of the seal before; 64 zeros in the first; absent in those made before seals were chained. */
   readonly previous?: string | undefined;
   /** Time of the signature, ISO-8601 UTC with offset. */
   readonly at: string;
   /** SHA-256 of the canonical JSON of the seal without hash and signature. */
   readonly hash: string;
-  /** Key that signed it, as for published logs. */
+  /** Key that signed it: those of published logs. */
   readonly key_id: string;
   /** Ed25519 over the 32 bytes of hash, in base64. */
   readonly signature: string;
+}
+
+export interface BackfilledDays {
+  /** Sessions whose days are performed now. */
+  readonly dates: readonly string[];
 }
 
 export interface BacktestBatch {
@@ -391,19 +396,19 @@ export interface BacktestBatchEntry {
 
 /** The terms hold for every id, as in a backtest of one; with `if_stale` those that are not given are those of the stored run of each. */
 export interface BacktestBatchRequest {
-  /** External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
+  /** External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
   readonly benchmark?: BenchmarkRefInput | string | null | undefined;
-  /** First day. Default: the base date of the index; earlier days are not possible. */
+  /** First day; the base date of the index by default, and never before it. */
   readonly start?: string | null | undefined;
-  /** Last day. Default: the last day of the data. */
+  /** Last day; the last of the served store by default. */
   readonly end?: string | null | undefined;
-  /** Initial value of the portfolio, in the index currency. */
+  /** Money the portfolio starts with, in the index currency. */
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
   /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
-  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
+  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
   readonly as_known?: 'decision' | undefined;
   /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
@@ -488,19 +493,19 @@ export interface BacktestRecordRow {
 
 /** A field that is not given is that of the strategy, when one is run, else its default; with `if_stale` that of the stored run first. */
 export interface BacktestRequest {
-  /** External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
+  /** External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
   readonly benchmark?: BenchmarkRefInput | string | null | undefined;
-  /** First day. Default: the base date of the index; earlier days are not possible. */
+  /** First day; the base date of the index by default, and never before it. */
   readonly start?: string | null | undefined;
-  /** Last day. Default: the last day of the data. */
+  /** Last day; the last of the served store by default. */
   readonly end?: string | null | undefined;
-  /** Initial value of the portfolio, in the index currency. */
+  /** Money the portfolio starts with, in the index currency. */
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
   /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
-  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
+  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
   readonly as_known?: 'decision' | undefined;
   /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
@@ -672,29 +677,29 @@ export interface BenchmarkStatistics {
   readonly down_capture: number | null;
 }
 
-/** The beta of the portfolio to the index, from the covariance of the problem, is between two bounds. */
+/** The beta of the portfolio to the index, by the covariance of the problem, lies between two bounds. */
 export interface BetaParams {
   /** Smallest beta. */
   readonly lower?: number | null | undefined;
   /** Largest beta. */
   readonly upper?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface BetaRow {
   readonly type: 'Beta';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: BetaParams | undefined;
 }
 
-/** Returns above cash at which the index is optimal, moved towards views by their confidence and by covariance. */
+/** The returns above cash at which the index is the best portfolio, moved towards views by their confidence and by covariance. */
 export interface BlackLittermanReturns {
-  /** Expected returns of portfolios with a confidence. An empty list keeps the prior. */
+  /** Expected returns of portfolios with a confidence; none leaves the prior. */
   readonly views?: readonly View[] | undefined;
   /** Variance of the prior, as a share of the covariance. */
   readonly tau?: number | undefined;
@@ -758,15 +763,15 @@ export interface BookPayload {
   readonly dividend_points?: SeriesPayload | undefined;
 }
 
-/** Bound that changes by a fraction every year. */
+/** A bound that changes by a fraction a year. */
 export interface BoundPath {
-  /** Value at the base, or a base date: the value is then that of the source index at its latest review on or before that date. */
+  /** Value at the base, or the base date: the value then is that of the source index at its review on or before it. */
   readonly base: number | string;
-  /** Change per year, a fraction: -0.07 lowers the bound by 7 % per year. Years are days over 365.25. */
+  /** Change a year, a fraction: -0.07 lowers the bound by 7 % a year. Years are days over 365.25. */
   readonly yearly: number;
-  /** Multiple of the value at the base: 0.5 starts at half of it. */
+  /** Multiple of the value at the base: 0.5 begins at half of it. */
   readonly times?: number | undefined;
-  /** Start of the first year if `base` is a value. Default: the base date of the index. */
+  /** Day from which years count where `base` is a value. Default: the base date of the index. */
   readonly from?: string | undefined;
 }
 
@@ -794,11 +799,11 @@ export interface BufferedTopNRule {
   readonly type: 'BufferedTopN';
   /** Arguments of the class, by name. */
   readonly params?: BufferedTopNParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The average of the worst historical drawdowns, from returns summed by session, is at most a limit. */
+/** The average of the worst historical drawdowns, returns added up session by session, is at most a limit. */
 export interface CDaRParams {
   /** Largest average drawdown, as a fraction of value. Unit: fraction. */
   readonly limit: number;
@@ -806,15 +811,15 @@ export interface CDaRParams {
   readonly confidence?: number | undefined;
   /** Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions. */
   readonly scenarios?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface CDaRRow {
   readonly type: 'CDaR';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CDaRParams | undefined;
@@ -838,15 +843,15 @@ export interface CVaRParams {
   readonly degrees_of_freedom?: number | undefined;
   /** Equal seeds give equal draws. */
   readonly seed?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface CVaRRow {
   readonly type: 'CVaR';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CVaRParams | undefined;
@@ -899,30 +904,30 @@ export interface CalendarOption {
   readonly coverage: CalendarCoverage;
 }
 
-/** Risk aversion times the covariance with the index: the returns above cash at which the index is optimal. Betas may be shrunk towards one. */
+/** Risk aversion times the covariance with the index: the returns above cash at which the index is the best portfolio. Betas may be shrunk towards one. */
 export interface CapmReturns {
   /** Expected return of the index above cash per unit of its variance. */
   readonly risk_aversion?: number | undefined;
-  /** Weight of one in each shrunk beta. Unit: fraction. */
+  /** Weight of a beta of one. Unit: fraction. */
   readonly shrinkage?: number | undefined;
   readonly type: 'capm';
 }
 
-/** The number of securities held, long or short, is between two bounds. */
+/** The number of names held, long or short, lies between two bounds. */
 export interface CardinalityParams {
   /** Fewest names held. Unit: names. */
   readonly minimum?: number | undefined;
   /** Most names held. Unit: names. */
   readonly maximum?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface CardinalityRow {
   readonly type: 'Cardinality';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CardinalityParams | undefined;
@@ -959,7 +964,7 @@ export interface CategoryFilterRule {
   readonly type: 'CategoryFilter';
   /** Arguments of the class, by name. */
   readonly params?: CategoryFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -1091,7 +1096,7 @@ export interface ComparisonNode {
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
@@ -1103,7 +1108,7 @@ export interface ComparisonNodeInput {
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
@@ -1125,27 +1130,27 @@ export interface CompositeScoreRule {
   readonly type: 'CompositeScore';
   /** Arguments of the class, by name. */
   readonly params?: CompositeScoreParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** UCITS limits: no security above `single`; securities above `trigger` sum to at most `aggregate`. */
+/** UCITS limits: no name above `single`; the names above `trigger` sum to at most `aggregate`. */
 export interface Concentration5_10_40Params {
   /** Largest weight of one name. Unit: fraction. */
   readonly single?: number | undefined;
   /** Weight above which a name counts towards the aggregate. Unit: fraction. */
   readonly trigger?: number | undefined;
-  /** Maximum sum of the securities above the trigger. Unit: fraction. */
+  /** Largest sum of the names above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface Concentration5_10_40Row {
   readonly type: 'Concentration5_10_40';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: Concentration5_10_40Params | undefined;
@@ -1170,23 +1175,23 @@ export interface ConcentrationPayload {
   readonly gross_largest?: number | undefined;
 }
 
-/** United States RIC limits: no security above `single`; securities above `trigger` sum to at most `aggregate`. */
+/** United States RIC limits: no name above `single`; the names above `trigger` sum to at most `aggregate`. */
 export interface ConcentrationRICParams {
   /** Largest weight of one name. Unit: fraction. */
   readonly single?: number | undefined;
   /** Weight above which a name counts towards the aggregate. Unit: fraction. */
   readonly trigger?: number | undefined;
-  /** Maximum sum of the securities above the trigger. Unit: fraction. */
+  /** Largest sum of the names above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ConcentrationRICRow {
   readonly type: 'ConcentrationRIC';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ConcentrationRICParams | undefined;
@@ -1209,8 +1214,8 @@ export interface ConcentrationSeries {
 export interface ConstituentChange {
   /** Session at whose close it happened. */
   readonly date: string;
-  /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a price bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a security spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no price bar for `max_stale_sessions` sessions, and no corporate action; `missing_price` no price bar on a session, with `missing_prices: "exclude"`; `total_loss` the value of the index was 0. */
-  readonly event: 'rebalance' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
+  /** `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: it entered for `related`, or left for it; `fast_entry` a change between reviews by `events.fast_entry`: it entered for `related`, or left for it; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
+  readonly event: 'rebalance' | 'replacement' | 'fast_exit' | 'fast_entry' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
   /** Of the corporate action; null if there is none. */
   readonly ex_date: string | null;
   /** Name into which it turned, or from which it came. */
@@ -1272,7 +1277,7 @@ export interface ConstraintCost {
 export interface ConstraintRow {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
@@ -1283,7 +1288,7 @@ export type ConstraintRowBody = FullInvestmentRow | WeightSumRow | LongOnlyRow |
 export interface ConstraintRowInput {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
@@ -1294,7 +1299,7 @@ export interface ConstraintSet {
   readonly id: string;
   /** Display name. */
   readonly name: string;
-  /** Rows in order. An empty list keeps the full-investment default. */
+  /** Rows in order; none leaves the full-investment default. */
   readonly constraints: readonly ConstraintRow[];
 }
 
@@ -1377,9 +1382,9 @@ export interface CorporateActionsResponse {
   readonly trailing_dividend_yield: number | null;
 }
 
-/** Uncertainty set around the estimated covariances. */
+/** Covariances that are reckoned with beside the estimated ones. */
 export interface CovarianceUncertainty {
-  /** Maximum error of each covariance, as a fraction of the product of the two volatilities. */
+  /** Largest error of each covariance, as a fraction of the product of the two volatilities. */
   readonly radius: number;
 }
 
@@ -1431,7 +1436,7 @@ export interface CumulativeCoverageRule {
   readonly type: 'CumulativeCoverage';
   /** Arguments of the class, by name. */
   readonly params?: CumulativeCoverageParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -1675,7 +1680,7 @@ export interface DataStore {
   readonly refreshable: boolean;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
-  /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
+  /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
   readonly currency: string | null;
   /** How its market is read; null where it is written as it is read. */
   readonly mapping: Mapping | null;
@@ -1751,7 +1756,7 @@ export interface DataStoreCreate {
   readonly tables?: Readonly<Record<string, string>> | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
+  /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
   readonly currency?: string | null | undefined;
   /** How the market is read where it is not written as the tables are: POST /data/inspect proposes one. */
   readonly mapping?: MappingInput | null | undefined;
@@ -1766,7 +1771,7 @@ export interface DataStoreUpdate {
   readonly source?: string | null | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
+  /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
   readonly currency?: string | null | undefined;
   /** Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read. */
   readonly mapping?: MappingChange | null | undefined;
@@ -1812,7 +1817,7 @@ export interface DataVersions {
   readonly copy: 'made' | 'pending' | 'missing' | null;
 }
 
-/** A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date. */
+/** A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date. */
 export interface Datapoint {
   /** Column or derived datapoint, matched exactly. */
   readonly name: string;
@@ -1820,11 +1825,11 @@ export interface Datapoint {
   readonly dataset: 'market' | 'reference' | 'derived' | null;
   /** Sessions back from the decision date. */
   readonly lag: number;
-  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
+  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
   readonly window: number | null;
   /** How a window becomes one value. */
   readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
-  /** Across the remaining securities that have a value. */
+  /** Across the current survivors that have a value. */
   readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
 }
 
@@ -1851,7 +1856,7 @@ export interface DatapointEvaluation {
   readonly findings: readonly Finding[];
 }
 
-/** A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date. */
+/** A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date. */
 export interface DatapointInput {
   /** Column or derived datapoint, matched exactly. */
   readonly name: string;
@@ -1859,11 +1864,11 @@ export interface DatapointInput {
   readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
   /** Sessions back from the decision date. */
   readonly lag?: number | undefined;
-  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
+  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
   readonly window?: number | null | undefined;
   /** How a window becomes one value. */
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
-  /** Across the remaining securities that have a value. */
+  /** Across the current survivors that have a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
 }
 
@@ -1876,15 +1881,15 @@ export interface DatapointRequest {
   readonly datapoints?: Readonly<Record<string, string | Readonly<Record<string, unknown>>>> | undefined;
   /** Plug-ins that it names, as the member of an index document. */
   readonly plugins?: Readonly<Record<string, {
-    /** Id of the stored plug-in, in its state when the index is computed. */
+    /** Id of the stored plug-in, which is taken as it is when the index is computed. */
     readonly plugin: string;
-    /** Values of its parameters; the others have their defaults. */
+    /** Values of its parameters; those left out have their defaults. */
     readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
-    /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
+    /** The plug-in as it was computed, in the documents of runs; ignored where it is sent. */
     readonly code?: {
       /** What it is. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
-      /** SHA-256 of the stored plug-in. */
+      /** SHA-256 of the plug-in as it is stored. */
       readonly sha256: string;
       /** Inputs, in the order of the program. */
       readonly inputs: readonly {
@@ -1892,10 +1897,10 @@ export interface DatapointRequest {
         readonly name: string;
         /** Expression of the values. */
         readonly expression: ExpressionNodeInput;
-        /** Number of trailing sessions, with a value for each security. */
+        /** Trailing sessions of which each security has a value. */
         readonly sessions: number;
       }[];
-      /** Parameters, with defaults for those that are not given. */
+      /** Those that are given and the defaults of the others. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
       /** The public document that is followed. */
       readonly source: string;
@@ -1955,6 +1960,27 @@ export interface DateRule {
   readonly day?: number | undefined;
   /** At least this many before the effective date. */
   readonly weeks?: number | undefined;
+}
+
+export interface DayBackfill {
+  /** First session. */
+  readonly start: string;
+  /** Last session. */
+  readonly end: string;
+  /** Why, for the register of decisions. */
+  readonly reason?: string | null | undefined;
+}
+
+export interface DayRun {
+  /** Steps whose results are dropped first: their files are written again. */
+  readonly again?: readonly ('refresh' | 'run' | 'publish' | 'export' | 'render')[] | undefined;
+  /** Why, for the register of decisions. */
+  readonly reason?: string | null | undefined;
+}
+
+export interface DaySkip {
+  /** Why, for the register of decisions. */
+  readonly reason: string;
 }
 
 /** Over the names traded, all accounts together; quantiles of type 7. */
@@ -2041,13 +2067,13 @@ export interface DerivationPayload {
   readonly uncertainty?: Uncertainty | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCosts | null | undefined;
-  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
+  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
   readonly risk_model?: string | RiskEstimator | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
+  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints: readonly ConstraintRow[];
-  /** Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them. */
+  /** Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them. */
   readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
@@ -2068,13 +2094,13 @@ export interface DerivationPayloadInput {
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
+  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
+  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints?: readonly ConstraintRowInput[] | undefined;
-  /** Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them. */
+  /** Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them. */
   readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
@@ -2131,7 +2157,7 @@ export interface DividendFilterRule {
   readonly type: 'DividendFilter';
   /** Arguments of the class, by name. */
   readonly params?: DividendFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -2249,19 +2275,19 @@ export interface DriftPayload {
   readonly turnover: number;
 }
 
-/** The effective number of securities (one over the sum of squared weights) is at least a minimum. */
+/** The effective number of names, one over the sum of squared weights, is at least a minimum. */
 export interface EffectiveNumberParams {
   /** Smallest effective number. Unit: names. */
   readonly minimum: number;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface EffectiveNumberRow {
   readonly type: 'EffectiveNumber';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: EffectiveNumberParams | undefined;
@@ -2281,15 +2307,15 @@ export interface EqualRiskWeightWeighting {
   readonly type: 'EqualRiskWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualRiskWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -2302,15 +2328,15 @@ export interface EqualWeightWeighting {
   readonly type: 'EqualWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -2318,7 +2344,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -2331,36 +2357,36 @@ export interface ErrorEnvelope {
 }
 
 export interface EventsSpec {
-  /** Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
+  /** Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
   readonly share_changes: 'review' | 'effective';
   /** Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction. */
   readonly threshold: number;
-  /** Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve). */
+  /** A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve). */
   readonly replacement: 'none' | 'next_ranked' | 'reserve';
   /** Identifiers in the order in which they enter. */
   readonly reserve?: readonly string[] | undefined;
   /** New securities that enter between reviews, each in place of the lowest-ranked constituent. */
   readonly fast_entry?: FastEntrySpec | undefined;
-  /** Constituents that leave between reviews, each replaced by the best-ranked security outside the index. */
+  /** Constituents that leave between reviews, each for the best-ranked security that is none. */
   readonly fast_exit?: FastExitSpec | undefined;
-  /** A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove). */
+  /** A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove). */
   readonly acquirer: 'convert' | 'remove';
 }
 
 export interface EventsSpecInput {
-  /** Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
+  /** Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
   readonly share_changes?: 'review' | 'effective' | undefined;
   /** Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction. */
   readonly threshold?: number | undefined;
-  /** Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve). */
+  /** A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve). */
   readonly replacement?: 'none' | 'next_ranked' | 'reserve' | undefined;
   /** Identifiers in the order in which they enter. */
   readonly reserve?: readonly string[] | undefined;
   /** New securities that enter between reviews, each in place of the lowest-ranked constituent. */
   readonly fast_entry?: FastEntrySpecInput | undefined;
-  /** Constituents that leave between reviews, each replaced by the best-ranked security outside the index. */
+  /** Constituents that leave between reviews, each for the best-ranked security that is none. */
   readonly fast_exit?: FastExitSpecInput | undefined;
-  /** A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove). */
+  /** A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove). */
   readonly acquirer?: 'convert' | 'remove' | undefined;
 }
 
@@ -2415,23 +2441,23 @@ export interface ExcludeListRule {
   readonly type: 'ExcludeList';
   /** Arguments of the class, by name. */
   readonly params?: ExcludeListParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The securities have no weight. */
+/** The names have no weight. */
 export interface ExcludeParams {
   /** Names the row covers. */
   readonly identifiers: readonly string[];
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ExcludeRow {
   readonly type: 'Exclude';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ExcludeParams | undefined;
@@ -2511,6 +2537,20 @@ export interface ExplainedThreshold {
   readonly distance: number | null;
 }
 
+/** Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery. */
+export interface ExportStep {
+  readonly type: 'export';
+  /** Files of each index. */
+  readonly files: readonly ExportedFile[];
+}
+
+/** Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery. */
+export interface ExportStepInput {
+  readonly type: 'export';
+  /** Files of each index. */
+  readonly files: readonly ExportedFileInput[];
+}
+
 export interface ExportView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
@@ -2524,6 +2564,40 @@ export interface ExportView {
   readonly columns: readonly string[];
   /** Rows, a value a column; dates are YYYY-MM-DD. */
   readonly data: readonly (readonly (string | number | null)[])[];
+}
+
+export interface ExportedFile {
+  /** Table of the export. */
+  readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
+  /** Format of the file. */
+  readonly format: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx';
+  /** Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT. */
+  readonly name?: string | undefined;
+  /** Indices of the plan that have the file. Default: all. */
+  readonly indices: readonly string[] | null;
+  /** Reference column of the groups of the table. */
+  readonly by?: string | undefined;
+  /** The whole history up to the session. Otherwise only the session. */
+  readonly from_start: boolean;
+  /** A table without rows on the session, such as a proforma file between announcements, makes no file. */
+  readonly optional: boolean;
+}
+
+export interface ExportedFileInput {
+  /** Table of the export. */
+  readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
+  /** Format of the file. */
+  readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined;
+  /** Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT. */
+  readonly name?: string | undefined;
+  /** Indices of the plan that have the file. Default: all. */
+  readonly indices?: readonly string[] | null | undefined;
+  /** Reference column of the groups of the table. */
+  readonly by?: string | undefined;
+  /** The whole history up to the session. Otherwise only the session. */
+  readonly from_start?: boolean | undefined;
+  /** A table without rows on the session, such as a proforma file between announcements, makes no file. */
+  readonly optional?: boolean | undefined;
 }
 
 export interface ExposurePayload {
@@ -2583,7 +2657,7 @@ export interface ExpressionFilterRule {
   readonly type: 'ExpressionFilter';
   /** Arguments of the class, by name. */
   readonly params?: ExpressionFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -2639,7 +2713,7 @@ export interface FactorContribution {
   readonly contribution: number;
 }
 
-/** The exposure of the portfolio, or of its active weights, to a datapoint is between two bounds. A missing value is replaced by the mean. */
+/** The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean. */
 export interface FactorExposureParams {
   /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
   readonly field: string | ExpressionNodeInput;
@@ -2647,19 +2721,19 @@ export interface FactorExposureParams {
   readonly lower?: number | BoundPath | null | undefined;
   /** Largest exposure. */
   readonly upper?: number | BoundPath | null | undefined;
-  /** Exposures are z-scores over the securities. */
+  /** Exposures are z-scores over the names. */
   readonly standardise?: boolean | undefined;
   /** Bounds hold for active weights. */
   readonly active?: boolean | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface FactorExposureRow {
   readonly type: 'FactorExposure';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FactorExposureParams | undefined;
@@ -2704,7 +2778,7 @@ export interface FastExitSpec {
   readonly rank: number;
   /** Datapoint, largest first, over constituents and candidates. */
   readonly field: string;
-  /** Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly. */
+  /** Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly. */
   readonly schedule: RebalanceSpec;
 }
 
@@ -2713,7 +2787,7 @@ export interface FastExitSpecInput {
   readonly rank: number;
   /** Datapoint, largest first, over constituents and candidates. */
   readonly field?: string | undefined;
-  /** Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly. */
+  /** Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly. */
   readonly schedule?: RebalanceSpecInput | undefined;
 }
 
@@ -2766,7 +2840,7 @@ export interface FieldFilterRule {
   readonly type: 'FieldFilter';
   /** Arguments of the class, by name. */
   readonly params?: FieldFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -2784,7 +2858,7 @@ export interface FieldList {
   readonly universes: readonly string[];
 }
 
-/** A datapoint, read for every security on or before the decision date. */
+/** A datapoint, read for every name on or before the decision date. */
 export interface FieldNode {
   readonly node: 'field';
   /** Column or derived datapoint, matched exactly. */
@@ -2793,17 +2867,17 @@ export interface FieldNode {
   readonly dataset: 'market' | 'reference' | 'derived' | null;
   /** Sessions back from the decision date. */
   readonly lag: number;
-  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
+  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
   readonly window: number | null;
   /** How a window becomes one value. */
   readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
-  /** Across the remaining securities that have a value. */
+  /** Across the current survivors that have a value. */
   readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
-/** A datapoint, read for every security on or before the decision date. */
+/** A datapoint, read for every name on or before the decision date. */
 export interface FieldNodeInput {
   readonly node: 'field';
   /** Column or derived datapoint, matched exactly. */
@@ -2812,19 +2886,19 @@ export interface FieldNodeInput {
   readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
   /** Sessions back from the decision date. */
   readonly lag?: number | undefined;
-  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
+  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
   readonly window?: number | null | undefined;
   /** How a window becomes one value. */
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
-  /** Across the remaining securities that have a value. */
+  /** Across the current survivors that have a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
-/** A datapoint of the store as of the decision, as a fraction per year. A missing value is replaced by the mean of the others. */
+/** A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others. */
 export interface FieldReturns {
-  /** Datapoint with the expected returns: its name, or an expression of datapoints as text or as nodes. */
+  /** Datapoint that holds the expected returns: its name, or an expression of datapoints as text or as nodes. */
   readonly field: string | FieldNodeInput | ExpressionNodeInput;
   readonly type: 'field';
 }
@@ -2843,15 +2917,15 @@ export interface FieldWeightWeighting {
   readonly type: 'FieldWeight';
   /** Arguments of the class, by name. */
   readonly params?: FieldWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -2907,15 +2981,15 @@ export interface FixedWeightWeighting {
   readonly type: 'FixedWeight';
   /** Arguments of the class, by name. */
   readonly params?: FixedWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -2935,25 +3009,25 @@ export interface FreeFloatFilterRule {
   readonly type: 'FreeFloatFilter';
   /** Arguments of the class, by name. */
   readonly params?: FreeFloatFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The securities keep their weight in the reference portfolio. */
+/** The names keep their weight in the reference portfolio. */
 export interface FreezeParams {
   /** Names the row covers. */
   readonly identifiers: readonly string[];
-  /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface FreezeRow {
   readonly type: 'Freeze';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FreezeParams | undefined;
@@ -3027,15 +3101,15 @@ export interface FrontierPayload {
 
 /** The weights sum to one. Present by default unless a WeightSum row replaces it. */
 export interface FullInvestmentParams {
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface FullInvestmentRow {
   readonly type: 'FullInvestment';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FullInvestmentParams | undefined;
@@ -3048,9 +3122,9 @@ export interface FunctionNode {
   readonly name: string;
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
-  /** Column whose values define the groups in which the function is applied. */
+  /** Column whose values are the groups in which the function is taken. */
   readonly by?: string | undefined;
-  /** Securities across which the function is applied: the remaining ones (default), or the whole universe. */
+  /** Securities that the function is taken across: those that remain (default), or the whole universe. */
   readonly over?: 'selection' | 'universe' | undefined;
   /** Trailing sessions. */
   readonly window?: number | undefined;
@@ -3060,7 +3134,7 @@ export interface FunctionNode {
   readonly low?: number | undefined;
   /** Upper percentile, a fraction. */
   readonly high?: number | undefined;
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
@@ -3071,9 +3145,9 @@ export interface FunctionNodeInput {
   readonly name: string;
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
-  /** Column whose values define the groups in which the function is applied. */
+  /** Column whose values are the groups in which the function is taken. */
   readonly by?: string | undefined;
-  /** Securities across which the function is applied: the remaining ones (default), or the whole universe. */
+  /** Securities that the function is taken across: those that remain (default), or the whole universe. */
   readonly over?: 'selection' | 'universe' | undefined;
   /** Trailing sessions. */
   readonly window?: number | undefined;
@@ -3083,7 +3157,7 @@ export interface FunctionNodeInput {
   readonly low?: number | undefined;
   /** Upper percentile, a fraction. */
   readonly high?: number | undefined;
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
@@ -3212,13 +3286,13 @@ export interface GenerateJobStatus {
 }
 
 export interface GenerateSyntheticRequest {
-  /** Default: synthetic-{seed}-{n}. */
+  /** Default synthetic-{seed}-{n}. */
   readonly store_id?: string | undefined;
   /** Display name. */
   readonly name?: string | undefined;
-  /** Seed: equal requests give equal content on every platform. */
+  /** Same request, same content, on every platform. */
   readonly seed?: number | undefined;
-  /** Number of securities at the start; later listings are additional. Multiplied by the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits. */
+  /** Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits. */
   readonly assets?: number | undefined;
   /** First session. */
   readonly start?: string | undefined;
@@ -3230,7 +3304,7 @@ export interface GenerateSyntheticRequest {
   readonly currency?: string | undefined;
   /** Sectors the names are spread over. */
   readonly sectors?: number | undefined;
-  /** Expected annual return of the market. */
+  /** Expected return of the market a year. */
   readonly market_return?: number | undefined;
   /** Of the market, a year. */
   readonly market_volatility?: number | undefined;
@@ -3238,7 +3312,7 @@ export interface GenerateSyntheticRequest {
   readonly specific_volatility?: number | undefined;
   /** Paid quarterly. */
   readonly dividend_yield?: number | undefined;
-  /** Probability per asset. */
+  /** Per asset. */
   readonly splits_per_year?: number | undefined;
   /** Per asset. */
   readonly delistings_per_year?: number | undefined;
@@ -3246,7 +3320,7 @@ export interface GenerateSyntheticRequest {
   readonly listings_per_year?: number | undefined;
   /** Fraction of bars removed. */
   readonly missing_rate?: number | undefined;
-  /** Activate the store once it is complete. */
+  /** Serve the store once it is complete. */
   readonly activate?: boolean | undefined;
 }
 
@@ -3317,7 +3391,7 @@ export interface GroupAttributionView {
   readonly findings: readonly Finding[];
 }
 
-/** The weight of each group is between two bounds. Securities without a group form a separate group. */
+/** The weight of each group lies between two bounds. Names without a group form one of their own. */
 export interface GroupBoundsParams {
   /** Reference column that groups the names. */
   readonly field: string;
@@ -3327,15 +3401,15 @@ export interface GroupBoundsParams {
   readonly lower?: number | undefined;
   /** Largest weight of a group. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface GroupBoundsRow {
   readonly type: 'GroupBounds';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: GroupBoundsParams | undefined;
@@ -3359,7 +3433,7 @@ export interface GroupCapInput {
   readonly groups?: readonly string[] | null | undefined;
 }
 
-/** The number of securities held in each group is between two bounds. */
+/** The number of names held in each group lies between two bounds. */
 export interface GroupCardinalityParams {
   /** Reference column that groups the names. */
   readonly field: string;
@@ -3369,26 +3443,26 @@ export interface GroupCardinalityParams {
   readonly minimum?: number | undefined;
   /** Most names held in a group. Unit: names. */
   readonly maximum?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface GroupCardinalityRow {
   readonly type: 'GroupCardinality';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: GroupCardinalityParams | undefined;
 }
 
 export interface GroupLadder {
-  /** Weights above this are added up; the others are capped at it. */
+  /** Weights above this count together; the others are capped at it. */
   readonly each_above: number;
-  /** Caps apply if their total exceeds this. */
+  /** Caps apply where they exceed this together. */
   readonly together_above: number;
-  /** Their total weight in that case. */
+  /** Their weight together then. */
   readonly to: number;
 }
 
@@ -3410,7 +3484,7 @@ export interface GroupLimitRule {
   readonly type: 'GroupLimit';
   /** Arguments of the class, by name. */
   readonly params?: GroupLimitParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -3430,15 +3504,15 @@ export interface GroupWeightWeighting {
   readonly type: 'GroupWeight';
   /** Arguments of the class, by name. */
   readonly params?: GroupWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -3541,6 +3615,19 @@ export interface HealthCheck {
   readonly message: string | null;
 }
 
+export interface HeldIndex {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Session since which it is held back. */
+  readonly since: string;
+  /** Step that holds it back. */
+  readonly step: 'refresh' | 'run' | 'publish' | 'export' | 'render';
+  /** Stable code to branch on. */
+  readonly code: string | null;
+  /** Why, in a sentence. */
+  readonly reason: string;
+}
+
 /** Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other. */
 export interface HierarchicalRiskParityWeightParams {
   /** Trailing returns behind the sample covariance. Unit: sessions. */
@@ -3557,23 +3644,23 @@ export interface HierarchicalRiskParityWeightWeighting {
   readonly type: 'HierarchicalRiskParityWeight';
   /** Arguments of the class, by name. */
   readonly params?: HierarchicalRiskParityWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the securities. */
+/** Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the names. */
 export interface HistoricalReturns {
-  /** Weight of the mean over the securities; 1 makes all returns equal. Unit: fraction. */
+  /** Weight of the mean over the names; 1 makes all returns alike. Unit: fraction. */
   readonly shrinkage?: number | undefined;
   readonly type: 'historical';
 }
@@ -3594,7 +3681,7 @@ export interface HistoryFilterRule {
   readonly type: 'HistoryFilter';
   /** Arguments of the class, by name. */
   readonly params?: HistoryFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -3617,19 +3704,19 @@ export interface IdentifierSearch {
 export interface ImportRequest {
   /** Display name. */
   readonly name: string;
-  /** Default: the name in lower case, with other characters replaced by dashes. */
+  /** Default: the name in lower case, other characters as dashes. */
   readonly store_id?: string | undefined;
-  /** Format of the content: an Excel workbook, or a zip of CSV files or of workbooks with one sheet each; csv may also be one CSV file. */
+  /** Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is one CSV file, too. */
   readonly format?: 'xlsx' | 'csv.zip' | 'csv' | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of the prices of securities without a CURRENCY; an append keeps that of the store. */
+  /** Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store. */
   readonly currency?: string | null | undefined;
-  /** Mapping of a market that does not follow the template. */
+  /** How the market is read where it is not written as the template is. */
   readonly mapping?: MappingInput | null | undefined;
-  /** Activate the store immediately. */
+  /** Serve the store at once. */
   readonly activate?: boolean | undefined;
-  /** Action if the id is already used: append adds new rows to an imported store. */
+  /** What to do when the id is taken: append adds to an imported store what it does not hold. */
   readonly on_exists?: 'refuse' | 'replace' | 'append' | undefined;
   /** The file in base64. */
   readonly content?: string | null | undefined;
@@ -3720,7 +3807,7 @@ export interface IncludeListRule {
   readonly type: 'IncludeList';
   /** Arguments of the class, by name. */
   readonly params?: IncludeListParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -3729,8 +3816,8 @@ export interface IndexAction {
   readonly ex_date: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one. */
-  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING';
+  /** Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one; SPIN_OFF_EXIT where a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares that it was held in. */
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING' | 'SPIN_OFF_EXIT';
   /** As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown. */
   readonly value: number | null;
   /** Other identifier of a spin-off, merger or ticker change. */
@@ -3765,7 +3852,7 @@ export interface IndexAction {
   readonly divisor_after: number | null;
   /** Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null. */
   readonly proceeds: number | null;
-  /** Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null. */
+  /** Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close, and nothing after it if it leaves then; of a past one as the run took them. Else null. */
   readonly received: ReceivedShares | null;
 }
 
@@ -3795,17 +3882,17 @@ export interface IndexDocument {
   readonly id: string;
   /** Shown beside the id. */
   readonly name: string;
-  /** Description, free text. */
+  /** Free text. */
   readonly description: string | null;
-  /** Exchange whose sessions the index uses. */
+  /** Exchange whose sessions are those of the index. */
   readonly calendar: string;
   /** First rebalance: the first session on or after it. */
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value: number;
-  /** Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money. */
+  /** Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money. */
   readonly base_market_value?: number | undefined;
-  /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
+  /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
   readonly currency: string;
   /** Where selection begins. */
   readonly universe?: UniverseSpec | undefined;
@@ -3813,19 +3900,19 @@ export interface IndexDocument {
   readonly rebalance: RebalanceSpec;
   /** Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares. */
   readonly reviews?: readonly ReviewSpec[] | undefined;
-  /** Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store. */
+  /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNode>> | undefined;
-  /** Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it. */
+  /** Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name. */
   readonly plugins?: Readonly<Record<string, {
-    /** Id of the stored plug-in, in its state when the index is computed. */
+    /** Id of the stored plug-in, which is taken as it is when the index is computed. */
     readonly plugin: string;
-    /** Values of its parameters; the others have their defaults. */
+    /** Values of its parameters; those left out have their defaults. */
     readonly parameters: Readonly<Record<string, number | string | boolean>>;
-    /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
+    /** The plug-in as it was computed, in the documents of runs; ignored where it is sent. */
     readonly code?: {
       /** What it is. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
-      /** SHA-256 of the stored plug-in. */
+      /** SHA-256 of the plug-in as it is stored. */
       readonly sha256: string;
       /** Inputs, in the order of the program. */
       readonly inputs: readonly {
@@ -3833,30 +3920,30 @@ export interface IndexDocument {
         readonly name: string;
         /** Expression of the values. */
         readonly expression: ExpressionNode;
-        /** Number of trailing sessions, with a value for each security. */
+        /** Trailing sessions of which each security has a value. */
         readonly sessions: number;
       }[];
-      /** Parameters, with defaults for those that are not given. */
+      /** Those that are given and the defaults of the others. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
       /** The public document that is followed. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
-  /** Decimals of levels, divisor, index shares and weights, halves away from zero. */
+  /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
   readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline: PipelineSpec | null;
-  /** Changes between reviews. Default: none. */
+  /** Changes between reviews; none unless given. */
   readonly events?: EventsSpec | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation: DerivationPayload | null;
   /** Given by an index on another alone. */
   readonly kind?: 'overlay' | undefined;
-  /** Underlying index of an overlay; a blend has its own list. */
+  /** Index beneath an overlay; a blend names its own. */
   readonly source_index_id?: string | undefined;
-  /** Type and terms of an overlay on its underlying index. */
+  /** What an overlay does with the index beneath it. */
   readonly overlay?: OverlaySpec | undefined;
-  /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
+  /** Changes of the methodology by their dates, the earliest first: history before each stays as it is. */
   readonly amendments?: readonly Amendment[] | undefined;
   /** Free labels. */
   readonly tags: readonly string[];
@@ -3868,17 +3955,17 @@ export interface IndexDocumentBody {
   readonly id: string;
   /** Shown beside the id. */
   readonly name: string;
-  /** Description, free text. */
+  /** Free text. */
   readonly description?: string | null | undefined;
-  /** Exchange whose sessions the index uses. */
+  /** Exchange whose sessions are those of the index. */
   readonly calendar: string;
   /** First rebalance: the first session on or after it. */
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value?: number | undefined;
-  /** Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money. */
+  /** Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money. */
   readonly base_market_value?: number | undefined;
-  /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
+  /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
   readonly currency?: string | undefined;
   /** Where selection begins. */
   readonly universe?: UniverseSpecInput | undefined;
@@ -3886,19 +3973,19 @@ export interface IndexDocumentBody {
   readonly rebalance?: RebalanceSpecInput | undefined;
   /** Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares. */
   readonly reviews?: readonly ReviewSpecInput[] | undefined;
-  /** Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store. */
+  /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNodeInput>> | undefined;
-  /** Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it. */
+  /** Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name. */
   readonly plugins?: Readonly<Record<string, {
-    /** Id of the stored plug-in, in its state when the index is computed. */
+    /** Id of the stored plug-in, which is taken as it is when the index is computed. */
     readonly plugin: string;
-    /** Values of its parameters; the others have their defaults. */
+    /** Values of its parameters; those left out have their defaults. */
     readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
-    /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
+    /** The plug-in as it was computed, in the documents of runs; ignored where it is sent. */
     readonly code?: {
       /** What it is. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
-      /** SHA-256 of the stored plug-in. */
+      /** SHA-256 of the plug-in as it is stored. */
       readonly sha256: string;
       /** Inputs, in the order of the program. */
       readonly inputs: readonly {
@@ -3906,30 +3993,30 @@ export interface IndexDocumentBody {
         readonly name: string;
         /** Expression of the values. */
         readonly expression: ExpressionNodeInput;
-        /** Number of trailing sessions, with a value for each security. */
+        /** Trailing sessions of which each security has a value. */
         readonly sessions: number;
       }[];
-      /** Parameters, with defaults for those that are not given. */
+      /** Those that are given and the defaults of the others. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
       /** The public document that is followed. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
-  /** Decimals of levels, divisor, index shares and weights, halves away from zero. */
+  /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
   readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline?: PipelineBody | null | undefined;
-  /** Changes between reviews. Default: none. */
+  /** Changes between reviews; none unless given. */
   readonly events?: EventsSpecInput | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation?: DerivationPayloadInput | null | undefined;
   /** Given by an index on another alone. */
   readonly kind?: 'overlay' | undefined;
-  /** Underlying index of an overlay; a blend has its own list. */
+  /** Index beneath an overlay; a blend names its own. */
   readonly source_index_id?: string | undefined;
-  /** Type and terms of an overlay on its underlying index. */
+  /** What an overlay does with the index beneath it. */
   readonly overlay?: OverlaySpecInput | undefined;
-  /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
+  /** Changes of the methodology by their dates, the earliest first: history before each stays as it is. */
   readonly amendments?: readonly Amendment[] | undefined;
   /** Free labels. */
   readonly tags?: readonly string[] | undefined;
@@ -4028,6 +4115,8 @@ export interface IndexExplanation {
   readonly entered: ConstituentChange | null;
   /** How it left last, by as_of; null when it never did. Earlier than `entered` where it came back. */
   readonly left: ConstituentChange | null;
+  /** Changes between reviews, by as_of, by which it entered or left, in their order. */
+  readonly replacements: readonly Replacement[];
   /** What the index waits to trade of it; null for nothing. */
   readonly order: WaitingOrder | null;
   /** Weight held at as_of and its change since; null on the rebalance date. */
@@ -4129,15 +4218,15 @@ export interface InverseVolatilityWeightWeighting {
   readonly type: 'InverseVolatilityWeight';
   /** Arguments of the class, by name. */
   readonly params?: InverseVolatilityWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -4249,6 +4338,31 @@ export interface JobStatus {
   readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded; its shape is that of the kind. */
   readonly result: unknown;
+}
+
+/** A decision of a person about a day of a schedule. */
+export interface Judgement {
+  /** From 1, without a gap, by schedule. */
+  readonly seq: number;
+  /** Time of the decision, ISO-8601 UTC with offset. */
+  readonly at: string;
+  /** Name of the key; `local` where none is asked for. */
+  readonly author: string;
+  /** Id of the key; null where none is asked for. */
+  readonly key_id: string | null;
+  /** What was decided. */
+  readonly action: 'run' | 'backfill' | 'skip';
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Session concerned, of a backfill the first. */
+  readonly date: string;
+  /** Why. */
+  readonly reason: string | null;
+}
+
+export interface Judgements {
+  /** Newest first. */
+  readonly judgements: readonly Judgement[];
 }
 
 export interface LadderCaps {
@@ -4578,23 +4692,23 @@ export interface LimitsView {
   readonly findings: readonly Finding[];
 }
 
-/** A weighted sum of weights is between two bounds; securities without a coefficient count as zero. */
+/** A weighted sum of weights lies between two bounds; names without a coefficient count as zero. */
 export interface LinearConstraintParams {
-  /** Coefficient of each security. */
+  /** Coefficient of each name. */
   readonly coefficients: Readonly<Record<string, number>>;
   /** Smallest sum. */
   readonly lower?: number | null | undefined;
   /** Largest sum. */
   readonly upper?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface LinearConstraintRow {
   readonly type: 'LinearConstraint';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LinearConstraintParams | undefined;
@@ -4620,29 +4734,29 @@ export interface LiquidityFilterRule {
   readonly type: 'LiquidityFilter';
   /** Arguments of the class, by name. */
   readonly params?: LiquidityFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** No trade from the previous solved weights exceeds a share of the median value traded over some days. A security without a known value traded is not traded. */
+/** No trade from the previous solved weights takes more than a share of the median value traded over some days. A name without a known value traded is not traded. */
 export interface LiquidityParams {
   /** Size of the portfolio, in the index currency. Unit: money. */
   readonly notional: number;
-  /** Maximum share of the value traded. Unit: fraction. */
+  /** Largest share of the value traded. Unit: fraction. */
   readonly participation?: number | undefined;
   /** Days a trade may take. Unit: days. */
   readonly days?: number | undefined;
   /** Trailing sessions of the median. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface LiquidityRow {
   readonly type: 'Liquidity';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LiquidityParams | undefined;
@@ -4700,53 +4814,62 @@ export interface LoadJobStatus {
   readonly result: DataStore | null;
 }
 
-/** No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the securities in its scope. */
+/** No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the names it covers. */
 export interface LongOnlyParams {
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface LongOnlyRow {
   readonly type: 'LongOnly';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LongOnlyParams | undefined;
 }
 
-/** Mapping of tables in their original format to a market. Unmapped columns are read by name. */
+export interface MadeFile {
+  /** Name of the file. */
+  readonly name: string;
+  /** Size in bytes. */
+  readonly bytes: number;
+  /** SHA-256 of its bytes. */
+  readonly sha256: string;
+}
+
+/** How a market is read from tables as they come. Columns that are not mapped are taken by their name. */
 export interface Mapping {
-  /** long: one row per security and date. wide: one row per date and one column per security. */
+  /** long: a row a name and date. wide: a row a date and a column a name. */
   readonly layout: 'long' | 'wide';
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows: number;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null;
-  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field: string | null;
-  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
+  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
   readonly fields: Readonly<Record<string, string>>;
-  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
+  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
   readonly columns: Readonly<Record<string, string>>;
-  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
+  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
   readonly identifier_from: string | null;
-  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
+  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
   readonly date_format: string | null;
-  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
+  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
   readonly decimal: '.' | ',';
-  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
+  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
   readonly thousands: ',' | '.' | "'" | ' ' | null;
-  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
+  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
   readonly units: 'refuse' | 'read';
-  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
+  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
   readonly on_duplicate: 'refuse' | 'identical' | 'first' | 'last';
-  /** A price of 0: refused, or read as no price. */
+  /** A price of 0: refused, or no price. */
   readonly zero_prices: 'refuse' | 'missing';
-  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
+  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
   readonly negative_prices: 'refuse' | 'absolute';
-  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
+  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
   readonly adjusted_close: string | null;
   /** Columns, files and sheets that are not read. */
   readonly ignore: readonly string[];
@@ -4754,35 +4877,35 @@ export interface Mapping {
 
 /** Members of a mapping, and the adjustment, that are said beforehand: they are not asked. */
 export interface MappingAnswers {
-  /** long: one row per security and date. wide: one row per date and one column per security. */
+  /** long: a row a name and date. wide: a row a date and a column a name. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
-  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
-  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
+  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
+  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
+  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
+  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
   readonly date_format?: string | null | undefined;
-  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
+  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
+  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
-  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
+  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
-  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
+  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
-  /** A price of 0: refused, or read as no price. */
+  /** A price of 0: refused, or no price. */
   readonly zero_prices?: 'refuse' | 'missing' | undefined;
-  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
+  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
-  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
+  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
   readonly adjusted_close?: string | null | undefined;
   /** Columns, files and sheets that are not read. */
   readonly ignore?: readonly string[] | undefined;
@@ -4790,73 +4913,73 @@ export interface MappingAnswers {
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
 }
 
-/** Members of a mapping to change; the others stay unchanged. A member is replaced as a whole. */
+/** Members of a mapping that change; the others stay as they are. A member is replaced as a whole. */
 export interface MappingChange {
-  /** long: one row per security and date. wide: one row per date and one column per security. */
+  /** long: a row a name and date. wide: a row a date and a column a name. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
-  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
-  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
+  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
+  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
+  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
+  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
   readonly date_format?: string | null | undefined;
-  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
+  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
+  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
-  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
+  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
-  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
+  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
-  /** A price of 0: refused, or read as no price. */
+  /** A price of 0: refused, or no price. */
   readonly zero_prices?: 'refuse' | 'missing' | undefined;
-  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
+  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
-  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
+  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
   readonly adjusted_close?: string | null | undefined;
   /** Columns, files and sheets that are not read. */
   readonly ignore?: readonly string[] | undefined;
 }
 
-/** Mapping of tables in their original format to a market. Unmapped columns are read by name. */
+/** How a market is read from tables as they come. Columns that are not mapped are taken by their name. */
 export interface MappingInput {
-  /** long: one row per security and date. wide: one row per date and one column per security. */
+  /** long: a row a name and date. wide: a row a date and a column a name. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
-  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
-  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
+  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
+  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
+  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
+  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
   readonly date_format?: string | null | undefined;
-  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
+  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
+  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
-  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
+  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
-  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
+  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
-  /** A price of 0: refused, or read as no price. */
+  /** A price of 0: refused, or no price. */
   readonly zero_prices?: 'refuse' | 'missing' | undefined;
-  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
+  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
-  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
+  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
   readonly adjusted_close?: string | null | undefined;
   /** Columns, files and sheets that are not read. */
   readonly ignore?: readonly string[] | undefined;
@@ -4910,7 +5033,7 @@ export interface MarketCapFilterRule {
   readonly type: 'MarketCapFilter';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -4924,15 +5047,15 @@ export interface MarketCapWeightWeighting {
   readonly type: 'MarketCapWeight';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -5027,7 +5150,7 @@ export interface MembershipFilterRule {
   readonly type: 'MembershipFilter';
   /** Arguments of the class, by name. */
   readonly params?: MembershipFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5135,19 +5258,19 @@ export interface MinVarianceObjective {
   readonly type: 'min_variance';
 }
 
-/** A security has at least a threshold weight, or none. Short positions are not affected. */
+/** A name is held with at least a threshold of weight, or not at all. Short positions are not affected. */
 export interface MinimumHoldingParams {
-  /** Minimum weight of a held security. Unit: fraction. */
+  /** Smallest weight of a held name. Unit: fraction. */
   readonly threshold: number;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface MinimumHoldingRow {
   readonly type: 'MinimumHolding';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: MinimumHoldingParams | undefined;
@@ -5169,15 +5292,15 @@ export interface MinimumVarianceWeightWeighting {
   readonly type: 'MinimumVarianceWeight';
   /** Arguments of the class, by name. */
   readonly params?: MinimumVarianceWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -5201,7 +5324,7 @@ export interface MomentumFilterRule {
   readonly type: 'MomentumFilter';
   /** Arguments of the class, by name. */
   readonly params?: MomentumFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5249,7 +5372,7 @@ export interface NotNode {
   readonly node: 'not';
   /** What must not be true. */
   readonly operand: ExpressionNode;
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
@@ -5258,7 +5381,7 @@ export interface NotNodeInput {
   readonly node: 'not';
   /** What must not be true. */
   readonly operand: ExpressionNodeInput;
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
@@ -5321,7 +5444,7 @@ export interface OnePerIssuerRule {
   readonly type: 'OnePerIssuer';
   /** Arguments of the class, by name. */
   readonly params?: OnePerIssuerParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5377,11 +5500,11 @@ export interface OptimisationPreviewRequest {
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
+  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
+  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Rebalance to target: the latest on or before this day; null for the latest. */
+  /** Rebalance to target: the latest on or before this day; null takes the latest. */
   readonly as_of?: string | null | undefined;
   /** First day of the window of the risk model. */
   readonly start?: string | null | undefined;
@@ -5404,11 +5527,11 @@ export interface OptimisationRunRequest {
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
+  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
+  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Rebalance to target: the latest on or before this day; null for the latest. */
+  /** Rebalance to target: the latest on or before this day; null takes the latest. */
   readonly as_of?: string | null | undefined;
   /** First day of the window of the risk model. */
   readonly start?: string | null | undefined;
@@ -5504,9 +5627,9 @@ export interface OptimiseRequest {
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
+  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
+  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rows of the catalogue; none leaves the full-investment default. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
@@ -5801,13 +5924,13 @@ export interface Plugin {
   readonly name: string;
   /** Free text. */
   readonly description: string | null;
-  /** Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights. */
+  /** The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights. */
   readonly kind: 'datapoint' | 'selection' | 'weighting';
   /** Columns that it reads, by name. */
   readonly inputs: Readonly<Record<string, {
-    /** Numeric expression, such as `max(CLOSE, window=252)`. */
+    /** Expression of numbers, as `max(CLOSE, window=252)`. */
     readonly expression: string;
-    /** Number of trailing sessions up to the decision date, with one value of the expression each. */
+    /** Trailing sessions up to the decision date, of which the expression gives one value each. */
     readonly sessions: number;
   }>>;
   /** Its parameters in form order. */
@@ -5852,7 +5975,7 @@ export interface PluginFilterRule {
   readonly type: 'PluginFilter';
   /** Arguments of the class, by name. */
   readonly params?: PluginFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5861,13 +5984,13 @@ export interface PluginUpsert {
   readonly name: string;
   /** Free text. */
   readonly description?: string | null | undefined;
-  /** Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights. */
+  /** The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights. */
   readonly kind: 'datapoint' | 'selection' | 'weighting';
   /** Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. Of several sessions, those of a security lie together, the latest last. */
   readonly inputs: Readonly<Record<string, string | {
-    /** Numeric expression, such as `max(CLOSE, window=252)`. */
+    /** Expression of numbers, as `max(CLOSE, window=252)`. */
     readonly expression: string;
-    /** Number of trailing sessions up to the decision date, with one value of the expression each. */
+    /** Trailing sessions up to the decision date, of which the expression gives one value each. */
     readonly sessions?: number | undefined;
   }>>;
   /** Parameters with their defaults, or with bounds and help as well. */
@@ -5895,15 +6018,15 @@ export interface PluginWeightWeighting {
   readonly type: 'PluginWeight';
   /** Arguments of the class, by name. */
   readonly params?: PluginWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -5932,7 +6055,7 @@ export interface PortfolioBookPayload {
   readonly weights_dates_total: number;
 }
 
-/** Each weight is between two bounds. A negative lower bound lifts LongOnly for the securities in its scope. */
+/** Each weight lies between two bounds. A negative lower bound lifts LongOnly for the names it covers. */
 export interface PositionBoundsParams {
   /** Smallest weight. Unit: fraction. */
   readonly lower?: number | undefined;
@@ -5940,15 +6063,15 @@ export interface PositionBoundsParams {
   readonly upper?: number | undefined;
   /** Names the row covers; without any all of them. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface PositionBoundsRow {
   readonly type: 'PositionBounds';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: PositionBoundsParams | undefined;
@@ -6064,6 +6187,8 @@ export interface PreviewResponse {
   readonly overlay?: PreviewOverlay | undefined;
   /** Of an index that rebalances on breaches: the rule that is watched. */
   readonly limits?: PreviewLimits | undefined;
+  /** Of an index whose constituents change between reviews (`events`): the changes decided on resolved_date. Assets and weights are what the rules decide. */
+  readonly replacements?: readonly Replacement[] | undefined;
   /** Warnings, as of survivors without a weight. */
   readonly findings: readonly Finding[];
 }
@@ -6110,7 +6235,7 @@ export interface PriceFilterRule {
   readonly type: 'PriceFilter';
   /** Arguments of the class, by name. */
   readonly params?: PriceFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -6135,15 +6260,15 @@ export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
   /** Arguments of the class, by name. */
   readonly params?: PriceWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -6177,9 +6302,9 @@ export interface PublicKey {
   readonly key_id: string;
   /** The 32 bytes of an Ed25519 public key, in base64. */
   readonly public_key: string;
-  /** Time of its creation, ISO-8601 UTC with offset. */
+  /** Time of its making, ISO-8601 UTC with offset. */
   readonly valid_from: string;
-  /** Time from which it is no longer used; null for the current key. */
+  /** Time from which it signs no more; null of the key in use. */
   readonly valid_until: string | null;
 }
 
@@ -6212,11 +6337,11 @@ export interface PublicationEntry {
   readonly seq: number;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
-  /** Session of the close. */
+  /** Session whose close it is. */
   readonly date: string;
-  /** A restatement replaces earlier entries of its date. */
+  /** A restatement takes the place of earlier entries of its date. */
   readonly kind: 'close' | 'restatement';
-  /** Price return level; null if prices include dividends. */
+  /** Price return level; null where prices include dividends. */
   readonly price: number | null;
   /** Total return level. */
   readonly total: number | null;
@@ -6228,17 +6353,17 @@ export interface PublicationEntry {
   readonly composition_hash: string;
   /** Content hash of the data of the run. */
   readonly data_hash: string | null;
-  /** Version of the definition; null if unknown. */
+  /** Version of the definition; null where not known. */
   readonly index_version: number | null;
   /** Version of the engine of the run. */
   readonly engine: string | null;
-  /** Reason for a restatement, or for a publication without price bars of some constituents; null for any other close. */
+  /** Why it was restated, or published without bars of names of the index; null of any other close. */
   readonly reason: string | null;
   /** Time of the publication, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key; local without authentication. */
+  /** Name of the key; local where none is asked for. */
   readonly author: string;
-  /** Hash of the previous entry; 64 zeros in the first. */
+  /** Hash of the entry before; 64 zeros in the first. */
   readonly previous: string;
   /** SHA-256 of the canonical JSON of the entry without hash and signature. */
   readonly hash: string;
@@ -6255,8 +6380,22 @@ export interface PublishRequest {
   readonly through?: string | undefined;
   /** Whether closes that differ are published again. */
   readonly restate?: boolean | undefined;
-  /** Why, for the log; a restatement needs one. */
+  /** Reason for the log; a restatement requires one. */
   readonly reason?: string | undefined;
+  /** Publish closes for which constituents have no bar; their entries record it. */
+  readonly allow_partial?: boolean | undefined;
+}
+
+/** Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed. */
+export interface PublishStep {
+  readonly type: 'publish';
+  /** Publish closes for which constituents have no bar; their entries record it. */
+  readonly allow_partial: boolean;
+}
+
+/** Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed. */
+export interface PublishStepInput {
+  readonly type: 'publish';
   /** Publish closes for which constituents have no bar; their entries record it. */
   readonly allow_partial?: boolean | undefined;
 }
@@ -6293,7 +6432,7 @@ export interface QuotaRule {
   readonly type: 'Quota';
   /** Arguments of the class, by name. */
   readonly params?: QuotaParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -6317,7 +6456,7 @@ export interface RangeFilterRule {
   readonly type: 'RangeFilter';
   /** Arguments of the class, by name. */
   readonly params?: RangeFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -6335,15 +6474,15 @@ export interface RankWeightWeighting {
   readonly type: 'RankWeight';
   /** Arguments of the class, by name. */
   readonly params?: RankWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -6376,12 +6515,14 @@ export interface RebalancePack {
   readonly requested_as_of: string | null;
   /** Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session. */
   readonly as_of: string;
-  /** Effective date of the rebalance on or after it; null where the calendar has none. */
+  /** Effective date of the rebalance or change of constituents on or after it; null where the calendar has none. */
   readonly effective: string | null;
   /** Session on which the weights were decided. */
   readonly decision: string;
   /** Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve. */
   readonly basis: 'announced' | 'indicative' | 'in_force';
+  /** Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending. */
+  readonly replacements: readonly Replacement[];
   /** The accounts in the order of the request, that of `aum` last. */
   readonly accounts: readonly PackedAccount[];
   /** Days that the orders take, over the names traded. */
@@ -6887,6 +7028,20 @@ export interface RefreshResult {
   readonly findings: readonly Finding[];
 }
 
+/** Refreshes the served store from its source. The day waits until the store has prices of the session. */
+export interface RefreshStep {
+  readonly type: 'refresh';
+  /** Finding codes that reject the whole refresh. */
+  readonly fail_on: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[];
+}
+
+/** Refreshes the served store from its source. The day waits until the store has prices of the session. */
+export interface RefreshStepInput {
+  readonly type: 'refresh';
+  /** Finding codes that reject the whole refresh. */
+  readonly fail_on?: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[] | undefined;
+}
+
 export interface RelativeMetricsPayload {
   /** The benchmark as it was named. */
   readonly reference: BenchmarkRef;
@@ -6914,7 +7069,7 @@ export interface RelativeMetricsPayload {
   readonly return_variant: 'price' | 'total' | 'net' | 'raw';
 }
 
-/** Each weight is between two multiples of its index weight. */
+/** Each weight lies between two multiples of its index weight. */
 export interface RelativePositionBoundsParams {
   /** Smallest multiple of the index weight. Unit: multiple. */
   readonly lower?: number | undefined;
@@ -6922,25 +7077,25 @@ export interface RelativePositionBoundsParams {
   readonly upper: number;
   /** Names the row covers; without any all of them. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface RelativePositionBoundsRow {
   readonly type: 'RelativePositionBounds';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: RelativePositionBoundsParams | undefined;
 }
 
-/** Constraint row with the limits to try if the problem is infeasible. */
+/** A constraint row with the limits it takes where no weights keep all rows. */
 export interface RelaxEntry {
   /** Id of the constraint row that is relaxed. */
   readonly row: string;
-  /** Limits to try for the row, in order: a number replaces its main limit, an object the parameters that it contains. */
+  /** Limits that the row takes one after the other: a number replaces its main limit, an object the parameters it names. */
   readonly steps: readonly (number | Readonly<Record<string, unknown>>)[];
 }
 
@@ -7023,6 +7178,28 @@ export interface RenderResult {
   readonly pages: number;
 }
 
+/** Renders a report of each index as PDF and keeps it with the day for delivery. */
+export interface RenderStep {
+  readonly type: 'render';
+  /** A stored template, or a built-in such as FACTSHEET-A4. */
+  readonly template_id: string;
+  /** Indices of the plan that have the report. Default: all. */
+  readonly indices: readonly string[] | null;
+  /** Pattern of the file name. */
+  readonly name: string;
+}
+
+/** Renders a report of each index as PDF and keeps it with the day for delivery. */
+export interface RenderStepInput {
+  readonly type: 'render';
+  /** A stored template, or a built-in such as FACTSHEET-A4. */
+  readonly template_id: string;
+  /** Indices of the plan that have the report. Default: all. */
+  readonly indices?: readonly string[] | null | undefined;
+  /** Pattern of the file name. */
+  readonly name?: string | undefined;
+}
+
 export interface RepairRequest {
   /** Ids of the data warnings whose repairs are applied. */
   readonly doubts: readonly string[];
@@ -7032,6 +7209,25 @@ export interface RepairRequest {
   readonly name?: string | undefined;
   /** Serve the new store at once. */
   readonly activate?: boolean | undefined;
+}
+
+export interface Replacement {
+  /** Effective date: it takes effect at the close. */
+  readonly date: string;
+  /** `next_ranked`: the best-ranked security that the last review left out, for a constituent that left; `reserve`: the first security of `events.reserve` with a price, for a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough. */
+  readonly rule: 'next_ranked' | 'reserve' | 'fast_exit' | 'fast_entry';
+  /** Security that entered. */
+  readonly entered: string;
+  /** Constituent that it replaced. */
+  readonly left: string;
+  /** Session whose data decided it. */
+  readonly decision_date: string;
+  /** Session whose data ranked the security: of `next_ranked` the reference date of the review that left it out. Null for a reserve list. */
+  readonly ranked_on: string | null;
+  /** Rank of the security that entered: of `next_ranked` among those that the review left out, of `reserve` its place in the list, else by the datapoint of the rule. */
+  readonly rank: number;
+  /** Rank of the constituent by the same datapoint; null if it left by an event, as a merger, or has no value. */
+  readonly left_rank: number | null;
 }
 
 export interface ReplayJobStatus {
@@ -7174,13 +7370,13 @@ export interface ResampledFrontier {
   }[];
 }
 
-/** A frontier averaged over draws from the estimated moments, in addition to that of the estimates themselves. */
+/** A frontier averaged over draws from the estimated moments, beside the one of the estimates themselves. */
 export interface Resampling {
-  /** Number of histories drawn. */
+  /** Histories drawn. */
   readonly draws?: number | undefined;
   /** Equal seeds give equal draws, on any number of workers. */
   readonly seed?: number | undefined;
-  /** Number of returns in each history. Null: as many as the window has. */
+  /** Returns of each history; null draws as many as the window has. */
   readonly sessions?: number | null | undefined;
 }
 
@@ -7201,30 +7397,30 @@ export interface ReturnStatistics {
   readonly worst_return: number;
 }
 
-/** Uncertainty set around the stated expected returns. */
+/** Expected returns that are reckoned with beside the stated ones. */
 export interface ReturnsUncertainty {
-  /** Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security. */
+  /** Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval. */
   readonly set: 'ellipsoid' | 'diagonal' | 'box';
-  /** Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security. */
+  /** Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name. */
   readonly radius: number;
-  /** Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window. */
+  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window. */
   readonly sessions: number | null;
 }
 
-/** Uncertainty set around the stated expected returns. */
+/** Expected returns that are reckoned with beside the stated ones. */
 export interface ReturnsUncertaintyInput {
-  /** Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security. */
+  /** Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval. */
   readonly set?: 'ellipsoid' | 'diagonal' | 'box' | undefined;
-  /** Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security. */
+  /** Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name. */
   readonly radius: number;
-  /** Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window. */
+  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window. */
   readonly sessions?: number | null | undefined;
 }
 
 export interface ReviewSpec {
   /** Snapshots name it; `rebalance` is the one of the document itself. */
   readonly id: string;
-  /** Schedule, in the form of `rebalance` of the document. */
+  /** As `rebalance` of the document. */
   readonly schedule: RebalanceSpec;
   /** Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares). */
   readonly scope: 'membership' | 'weights' | 'shares';
@@ -7237,7 +7433,7 @@ export interface ReviewSpec {
 export interface ReviewSpecInput {
   /** Snapshots name it; `rebalance` is the one of the document itself. */
   readonly id: string;
-  /** Schedule, in the form of `rebalance` of the document. */
+  /** As `rebalance` of the document. */
   readonly schedule?: RebalanceSpecInput | undefined;
   /** Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares). */
   readonly scope: 'membership' | 'weights' | 'shares';
@@ -7542,7 +7738,7 @@ export interface RiskModelRequest {
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
   /** Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles. */
   readonly half_life?: number | null | undefined;
-  /** Whether dividends count. */
+  /** Total returns include dividends; price returns do not. */
   readonly returns?: 'total' | 'price' | undefined;
 }
 
@@ -7665,7 +7861,7 @@ export interface RiskValidationJobStatus {
 export interface RiskValidationRequest {
   /** First day a forecast is made on; by default the first with a whole window behind it. */
   readonly start?: string | null | undefined;
-  /** Last day of an outcome. */
+  /** Last outcome date. */
   readonly end?: string | null | undefined;
   /** Returns behind each forecast, up to its day. */
   readonly sessions?: number | undefined;
@@ -7709,7 +7905,7 @@ export interface RiskValidationView {
   readonly sessions: number;
   /** Sessions of an outcome. */
   readonly horizon: number;
-  /** Index whose held weights are a portfolio. */
+  /** Index whose weights are tested as a portfolio. */
   readonly index_id: string | null;
   /** Day of the first forecast. */
   readonly start: string;
@@ -7772,20 +7968,20 @@ export interface RollingRiskView {
 }
 
 export interface RoundingSpec {
-  /** Decimals of published, exported and printed levels. They are computed in full precision. Unit: decimals. */
+  /** Of published, exported and printed levels. They are computed in full. Unit: decimals. */
   readonly level?: number | undefined;
-  /** Decimals of the divisor in the calculation, whenever it changes. Unit: decimals. */
+  /** Of the divisor, in the calculation: whenever it changes. Unit: decimals. */
   readonly divisor?: number | undefined;
-  /** Decimals of index shares in the calculation, whenever they change. Requires base_market_value. Unit: decimals. */
+  /** Of index shares, in the calculation: whenever they change. It needs base_market_value. Unit: decimals. */
   readonly shares?: number | undefined;
-  /** Decimals of published, exported and printed weights. They are computed in full precision. Unit: decimals. */
+  /** Of published, exported and printed weights. They are computed in full. Unit: decimals. */
   readonly weights?: number | undefined;
 }
 
 export interface RuleFallback {
-  /** Used if the previous parameters keep fewer securities than this. */
+  /** Taken where fewer securities than this are kept by the parameters before. */
   readonly when_fewer_than: number;
-  /** Parameters that replace those of the rule; the others stay. */
+  /** Parameters that take the place of those of the rule; the others stay. */
   readonly params: Readonly<Record<string, unknown>>;
 }
 
@@ -7796,7 +7992,7 @@ export interface RuleSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -7807,7 +8003,7 @@ export interface RuleSpecInput {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -7837,6 +8033,11 @@ export interface RunDifference {
 
 /** An index or strategy, whose newest run is meant, or one run of it by ID@RUN. */
 export type RunOf = string;
+
+/** Runs every index of the plan whose stored run is stale or ends before the session, on the terms of that run: parents first, then derived indices, overlays and blends. */
+export interface RunStep {
+  readonly type: 'run';
+}
 
 export interface RunSummaryCollection {
   /** A row a run, by id. */
@@ -8134,6 +8335,160 @@ export interface ScenariosView {
   readonly findings: readonly Finding[];
 }
 
+export interface Schedule {
+  /** Display name. */
+  readonly name: string;
+  /** Free text. */
+  readonly description: string | null;
+  /** Whether days begin of themselves. */
+  readonly enabled: boolean;
+  /** Indices of the family, in any order: parents are computed first. */
+  readonly indices: readonly string[];
+  /** Exchange whose sessions have a day. */
+  readonly calendar: string;
+  /** Local time at which the day of a session begins. */
+  readonly at: string;
+  /** Days after the session: 1 begins on the morning after. */
+  readonly day_offset: number;
+  /** Time zone of the IANA database. Default: that of the calendar. */
+  readonly time_zone: string | null;
+  /** Minutes after the beginning by which the day is to be done; one that is not is late. */
+  readonly deadline_minutes: number | null;
+  /** Minutes until a day that waits or is blocked is looked at again. */
+  readonly retry_minutes: number;
+  /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
+  readonly catch_up: number;
+  /** What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop). */
+  readonly on_failure: 'continue' | 'stop';
+  /** Steps of a day, in their order. */
+  readonly steps: readonly (RefreshStep | RunStep | PublishStep | ExportStep | RenderStep)[];
+  /** First session. */
+  readonly starts_on: string;
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Time of its last change, ISO-8601 UTC with offset. */
+  readonly updated_at: string;
+}
+
+export interface ScheduleBody {
+  /** Display name. */
+  readonly name: string;
+  /** Free text. */
+  readonly description?: string | null | undefined;
+  /** Whether days begin of themselves. */
+  readonly enabled?: boolean | undefined;
+  /** Indices of the family, in any order: parents are computed first. */
+  readonly indices: readonly string[];
+  /** Exchange whose sessions have a day. */
+  readonly calendar: string;
+  /** Local time at which the day of a session begins. */
+  readonly at: string;
+  /** Days after the session: 1 begins on the morning after. */
+  readonly day_offset?: number | undefined;
+  /** Time zone of the IANA database. Default: that of the calendar. */
+  readonly time_zone?: string | null | undefined;
+  /** Minutes after the beginning by which the day is to be done; one that is not is late. */
+  readonly deadline_minutes?: number | null | undefined;
+  /** Minutes until a day that waits or is blocked is looked at again. */
+  readonly retry_minutes?: number | undefined;
+  /** First session. Default: the session of the day on which the schedule is stored, or the next one. */
+  readonly starts_on?: string | undefined;
+  /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
+  readonly catch_up?: number | undefined;
+  /** What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop). */
+  readonly on_failure?: 'continue' | 'stop' | undefined;
+  /** Steps of a day, in their order. */
+  readonly steps: readonly (RefreshStepInput | RunStep | PublishStepInput | ExportStepInput | RenderStepInput)[];
+}
+
+export interface ScheduleCollection {
+  /** Schedules by id. */
+  readonly schedules: readonly Schedule[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
+}
+
+/** The day of a session: what was planned, and what came of it. */
+export interface ScheduleDay {
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Session. */
+  readonly date: string;
+  /** State of the day. */
+  readonly state: 'waiting' | 'running' | 'blocked' | 'done' | 'skipped' | 'missed';
+  /** Why the day waits, is blocked, was skipped or missed. */
+  readonly reason: string | null;
+  /** When it was to begin. */
+  readonly due_at: string;
+  /** When it is to be done. */
+  readonly deadline_at: string | null;
+  /** Whether it was not done by then. */
+  readonly is_late: boolean;
+  /** Begin of the first attempt. */
+  readonly started_at: string | null;
+  /** When it was done, skipped or missed. */
+  readonly finished_at: string | null;
+  /** When it resumes; null once it has ended. */
+  readonly next_attempt_at: string | null;
+  /** Times that its steps were performed. */
+  readonly rounds: number;
+  /** Version of the schedule that it follows. */
+  readonly version: number | null;
+  /** Author of that version, in whose name closes are published. */
+  readonly author: string;
+  /** Indices that are held back. */
+  readonly held: readonly HeldIndex[];
+  /** Steps, in their order. */
+  readonly steps: readonly StepRecord[];
+}
+
+export interface ScheduleDaySummary {
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Session. */
+  readonly date: string;
+  /** State of the day. */
+  readonly state: 'waiting' | 'running' | 'blocked' | 'done' | 'skipped' | 'missed';
+  /** Why the day waits, is blocked, was skipped or missed. */
+  readonly reason: string | null;
+  /** When it was to begin. */
+  readonly due_at: string;
+  /** When it is to be done. */
+  readonly deadline_at: string | null;
+  /** Whether it was not done by then. */
+  readonly is_late: boolean;
+  /** Begin of the first attempt. */
+  readonly started_at: string | null;
+  /** When it was done, skipped or missed. */
+  readonly finished_at: string | null;
+  /** When it resumes; null once it has ended. */
+  readonly next_attempt_at: string | null;
+  /** Times that its steps were performed. */
+  readonly rounds: number;
+  /** Version of the schedule that it follows. */
+  readonly version: number | null;
+  /** Author of that version, in whose name closes are published. */
+  readonly author: string;
+  /** Indices that are held back. */
+  readonly held: readonly HeldIndex[];
+  /** First step that is not done; null if all are. */
+  readonly step: 'refresh' | 'run' | 'publish' | 'export' | 'render' | null;
+}
+
+export interface ScheduleDays {
+  /** Newest first. */
+  readonly days: readonly ScheduleDaySummary[];
+  /** Next day; null for a schedule that is not enabled and at the end of the calendar. */
+  readonly next: {
+    /** Session. */
+    readonly date: string;
+    /** When its day begins. */
+    readonly due_at: string;
+  } | null;
+}
+
 /** The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD. */
 export interface ScheduleView {
   /** The index, or the strategy where strategies are runs too. */
@@ -8179,7 +8534,7 @@ export interface SeasoningFilterRule {
   readonly type: 'SeasoningFilter';
   /** Arguments of the class, by name. */
   readonly params?: SeasoningFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -8361,9 +8716,9 @@ export interface SimulationView {
 }
 
 export interface SingleLadder {
-  /** Caps apply if any weight is above this. */
+  /** Caps apply where any weight is above this. */
   readonly above: number;
-  /** Maximum weight in that case. */
+  /** Largest weight then. */
   readonly to: number;
 }
 
@@ -8379,7 +8734,7 @@ export interface SkippedCauses {
 export interface SmallGroup {
   /** Index weight below which a group is small. Unit: fraction. */
   readonly below: number;
-  /** Maximum weight of a small group, as a multiple of its index weight. */
+  /** Largest weight of a small group, as a multiple of its index weight. */
   readonly multiple: number;
 }
 
@@ -8495,6 +8850,57 @@ export interface StatGridBlockInput {
   readonly values?: Readonly<Record<string, string>> | null | undefined;
 }
 
+export interface StepItem {
+  /** An index, a file, or a file and its recipient. */
+  readonly key: string;
+  /** Index concerned; null for the whole family. */
+  readonly index_id: string | null;
+  /** Result so far. */
+  readonly state: 'waiting' | 'blocked' | 'failed' | 'done';
+  /** Error code of a failed or blocked one. */
+  readonly code: string | null;
+  /** What was done, or why it was not. */
+  readonly message: string;
+  /** Time of the result. */
+  readonly at: string;
+  /** Job that does it. */
+  readonly job_id: string | null;
+  /** File that was made. */
+  readonly file: MadeFile | null;
+  /** More about the result. */
+  readonly detail: Readonly<Record<string, unknown>> | null;
+}
+
+export interface StepLogLine {
+  /** Time of the line. */
+  readonly at: string;
+  /** A sentence for people. */
+  readonly message: string;
+}
+
+export interface StepRecord {
+  /** Kind of the step. */
+  readonly type: 'refresh' | 'run' | 'publish' | 'export' | 'render';
+  /** State of the step. */
+  readonly state: 'pending' | 'running' | 'waiting' | 'failed' | 'done';
+  /** Times that it was begun. */
+  readonly attempts: number;
+  /** Begin of the first attempt. */
+  readonly started_at: string | null;
+  /** End of the last attempt. */
+  readonly finished_at: string | null;
+  /** Time of all attempts, in ms. */
+  readonly duration_ms: number;
+  /** Result in a sentence. */
+  readonly message: string;
+  /** Error code of a failed step. */
+  readonly code: string | null;
+  /** What was done, the last 100 lines. */
+  readonly log: readonly StepLogLine[];
+  /** Results by index or file. */
+  readonly items: readonly StepItem[];
+}
+
 export interface StoredRun {
   /** Its id, which every view of a run takes. */
   readonly run_id: string;
@@ -8565,7 +8971,7 @@ export interface StrategyDeletion {
 }
 
 export interface StrategyDocument {
-  /** Must differ from all index ids, because runs and views of both share their paths. */
+  /** Not the id of an index: runs and views of both share their paths. */
   readonly id: string;
   /** Display name. */
   readonly name: string;
@@ -8573,28 +8979,28 @@ export interface StrategyDocument {
   readonly description: string | null;
   /** Index it follows. */
   readonly index_id: string;
-  /** External benchmark: a second comparison in addition to the tracked index. */
+  /** External benchmark: a second comparison beside the tracked index. */
   readonly benchmark: BenchmarkRef | null;
-  /** First day. Default: the base date of the index; earlier days are not possible. */
+  /** First day; the base date of the index by default, and never before it. */
   readonly start: string | null;
-  /** Last day. Default: the last day of the data. */
+  /** Last day; the last of the served store by default. */
   readonly end: string | null;
-  /** Initial value of the portfolio, in the index currency. */
+  /** Money the portfolio starts with, in the index currency. */
   readonly initial_capital: number;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps: number;
   /** Constraint set applied to the targets at each rebalance. */
   readonly constraint_set_id: string | null;
-  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect. */
+  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing. */
   readonly rebalance: RebalanceSpec | null;
-  /** A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded. */
+  /** A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades. */
   readonly drift_tolerance: number | null;
-  /** Fraction invested at each rebalance; the rest is cash without interest. */
+  /** Fraction invested at each rebalance; the rest is cash at zero interest. */
   readonly exposure: number;
 }
 
 export interface StrategyDocumentInput {
-  /** Must differ from all index ids, because runs and views of both share their paths. */
+  /** Not the id of an index: runs and views of both share their paths. */
   readonly id: string;
   /** Display name. */
   readonly name: string;
@@ -8602,23 +9008,23 @@ export interface StrategyDocumentInput {
   readonly description?: string | null | undefined;
   /** Index it follows. */
   readonly index_id: string;
-  /** External benchmark: a second comparison in addition to the tracked index. */
+  /** External benchmark: a second comparison beside the tracked index. */
   readonly benchmark?: BenchmarkRefInput | null | undefined;
-  /** First day. Default: the base date of the index; earlier days are not possible. */
+  /** First day; the base date of the index by default, and never before it. */
   readonly start?: string | null | undefined;
-  /** Last day. Default: the last day of the data. */
+  /** Last day; the last of the served store by default. */
   readonly end?: string | null | undefined;
-  /** Initial value of the portfolio, in the index currency. */
+  /** Money the portfolio starts with, in the index currency. */
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
   /** Constraint set applied to the targets at each rebalance. */
   readonly constraint_set_id?: string | null | undefined;
-  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect. */
+  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing. */
   readonly rebalance?: RebalanceSpecInput | null | undefined;
-  /** A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded. */
+  /** A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades. */
   readonly drift_tolerance?: number | null | undefined;
-  /** Fraction invested at each rebalance; the rest is cash without interest. */
+  /** Fraction invested at each rebalance; the rest is cash at zero interest. */
   readonly exposure?: number | undefined;
 }
 
@@ -8851,24 +9257,24 @@ export interface SweepSelection {
 }
 
 export interface SweepStrategy {
-  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect. */
+  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing. */
   readonly rebalance?: RebalanceSpecInput | null | undefined;
-  /** A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded. */
+  /** A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades. */
   readonly drift_tolerance?: number | null | undefined;
-  /** Fraction invested at each rebalance; the rest is cash without interest. */
+  /** Fraction invested at each rebalance; the rest is cash at zero interest. */
   readonly exposure?: number | undefined;
 }
 
 export interface SweepTerms {
-  /** First day. Default: the base date of the index; earlier days are not possible. */
+  /** First day; the base date of the index by default, and never before it. */
   readonly start?: string | null | undefined;
-  /** Last day. Default: the last day of the data. */
+  /** Last day; the last of the served store by default. */
   readonly end?: string | null | undefined;
-  /** Initial value of the portfolio, in the index currency. */
+  /** Money the portfolio starts with, in the index currency. */
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
-  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
+  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
   readonly as_known?: 'decision' | undefined;
 }
 
@@ -9019,7 +9425,7 @@ export interface TemplateSource {
   readonly title: string;
   /** Its publisher. */
   readonly publisher: string;
-  /** Year, month or day of the edition. */
+  /** Year, month or day of the edition that was followed. */
   readonly date: string;
 }
 
@@ -9116,15 +9522,15 @@ export interface TiltWeightWeighting {
   readonly type: 'TiltWeight';
   /** Arguments of the class, by name. */
   readonly params?: TiltWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -9150,7 +9556,7 @@ export interface TopFractionRule {
   readonly type: 'TopFraction';
   /** Arguments of the class, by name. */
   readonly params?: TopFractionParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -9174,7 +9580,7 @@ export interface TopNRule {
   readonly type: 'TopN';
   /** Arguments of the class, by name. */
   readonly params?: TopNParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -9182,15 +9588,15 @@ export interface TopNRule {
 export interface TrackingErrorParams {
   /** Largest annualised tracking error. Unit: fraction a year. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface TrackingErrorRow {
   readonly type: 'TrackingError';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TrackingErrorParams | undefined;
@@ -9222,19 +9628,19 @@ export interface TrackingForecastPayload {
   })[];
 }
 
-/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings. */
+/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held. */
 export interface TradeCosts {
-  /** Cost of a trade, in basis points of the traded weight. */
+  /** Cost of a traded weight, in basis points of it. */
   readonly linear_bps: number;
-  /** Market impact: this times the traded weight of a security to the power of 3/2. */
+  /** Market impact: this times the traded weight of a name to the power of 3/2. */
   readonly impact_coefficient: number;
 }
 
-/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings. */
+/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held. */
 export interface TradeCostsInput {
-  /** Cost of a trade, in basis points of the traded weight. */
+  /** Cost of a traded weight, in basis points of it. */
   readonly linear_bps?: number | undefined;
-  /** Market impact: this times the traded weight of a security to the power of 3/2. */
+  /** Market impact: this times the traded weight of a name to the power of 3/2. */
   readonly impact_coefficient?: number | undefined;
 }
 
@@ -9242,85 +9648,85 @@ export interface TradeCostsInput {
 export interface TradeSizeParams {
   /** Largest change of one weight. Unit: fraction. */
   readonly upper: number;
-  /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface TradeSizeRow {
   readonly type: 'TradeSize';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TradeSizeParams | undefined;
 }
 
 export interface TreatmentSpec {
-  /** Return variant: dividends excluded, reinvested, or reinvested after withholding tax. */
+  /** Return variant: left out, reinvested, or reinvested after withholding tax. */
   readonly dividends: 'price' | 'total' | 'net';
   /** Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
   readonly withholding_tax: number | WithholdingRates;
-  /** Ordinary dividends buy the whole index, or more of the paying security. */
+  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
   readonly reinvestment: 'index' | 'constituent';
-  /** Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored. */
+  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
   readonly special_dividends: 'adjust' | 'constituent' | 'reinvest' | 'ignore';
-  /** The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only. */
+  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
   readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits: 'apply' | 'ignore';
-  /** Value of a security that leaves. */
+  /** What a name that leaves is worth. */
   readonly delisting: 'last_price' | 'zero' | 'action_value';
   /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
   readonly spin_offs: 'zero_price' | 'drop_after_first_session' | 'ignore';
-  /** Carry the last price, exclude the security until the next rebalance, or fail. */
+  /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices: 'carry' | 'exclude' | 'fail';
-  /** A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
+  /** A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions. */
   readonly max_stale_sessions?: number | null | undefined;
-  /** A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions. */
+  /** A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions. */
   readonly entry_stale_sessions: number;
   /** A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price. */
   readonly suspension?: 'last_price' | 'zero' | undefined;
-  /** At the carried price, or at the next price bar. */
+  /** At the carried price, or at the next bar. */
   readonly stale_targets: 'carry' | 'defer';
-  /** Rebalance if a limit is exceeded between reviews, or do nothing (none). */
+  /** Rebalance when a limit is passed between reviews, or do nothing (none). */
   readonly on_breach?: 'none' | 'rebalance' | undefined;
-  /** Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40. */
+  /** Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given. */
   readonly breach_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined;
 }
 
 export interface TreatmentSpecInput {
-  /** Return variant: dividends excluded, reinvested, or reinvested after withholding tax. */
+  /** Return variant: left out, reinvested, or reinvested after withholding tax. */
   readonly dividends?: 'price' | 'total' | 'net' | undefined;
   /** Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
   readonly withholding_tax?: number | WithholdingRates | undefined;
-  /** Ordinary dividends buy the whole index, or more of the paying security. */
+  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
   readonly reinvestment?: 'index' | 'constituent' | undefined;
-  /** Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored. */
+  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
   readonly special_dividends?: 'adjust' | 'constituent' | 'reinvest' | 'ignore' | undefined;
-  /** The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only. */
+  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
   readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits?: 'apply' | 'ignore' | undefined;
-  /** Value of a security that leaves. */
+  /** What a name that leaves is worth. */
   readonly delisting?: 'last_price' | 'zero' | 'action_value' | undefined;
   /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
   readonly spin_offs?: 'zero_price' | 'drop_after_first_session' | 'ignore' | undefined;
-  /** Carry the last price, exclude the security until the next rebalance, or fail. */
+  /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices?: 'carry' | 'exclude' | 'fail' | undefined;
-  /** A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
+  /** A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions. */
   readonly max_stale_sessions?: number | null | undefined;
-  /** A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions. */
+  /** A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions. */
   readonly entry_stale_sessions?: number | undefined;
   /** A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price. */
   readonly suspension?: 'last_price' | 'zero' | undefined;
-  /** At the carried price, or at the next price bar. */
+  /** At the carried price, or at the next bar. */
   readonly stale_targets?: 'carry' | 'defer' | undefined;
-  /** Rebalance if a limit is exceeded between reviews, or do nothing (none). */
+  /** Rebalance when a limit is passed between reviews, or do nothing (none). */
   readonly on_breach?: 'none' | 'rebalance' | undefined;
-  /** Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40. */
+  /** Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given. */
   readonly breach_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined;
 }
 
@@ -9409,21 +9815,21 @@ export interface TrsPriceResponse {
   }[];
 }
 
-/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, so that its first portfolio is unrestricted. */
+/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted. */
 export interface TurnoverParams {
   /** Largest one-way turnover. Unit: fraction. */
   readonly limit: number;
-  /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface TurnoverRow {
   readonly type: 'Turnover';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TurnoverParams | undefined;
@@ -9450,7 +9856,7 @@ export interface TypeSpec {
   readonly example: Readonly<Record<string, unknown>> | null;
 }
 
-/** Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves. */
+/** Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves. */
 export interface Uncertainty {
   /** Returns of the level, from the second date on. */
   readonly returns: ReturnsUncertainty | null;
@@ -9458,7 +9864,7 @@ export interface Uncertainty {
   readonly covariance: CovarianceUncertainty | null;
 }
 
-/** Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves. */
+/** Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves. */
 export interface UncertaintyInput {
   /** Returns of the level, from the second date on. */
   readonly returns?: ReturnsUncertaintyInput | null | undefined;
@@ -9501,26 +9907,26 @@ export interface UniverseMembership {
 export interface UniverseSpec {
   /** Every name of the market, or fewer; or a set of other universes. */
   readonly kind: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection';
-  /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
+  /** Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision. */
   readonly id?: string | null | undefined;
-  /** Stored watchlist for the kind `watchlist`, in its state at the time of use. */
+  /** Stored watchlist of the kind `watchlist`, as it is when used. */
   readonly watchlist_id?: string | undefined;
   /** Asset identifiers of the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
-  /** Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents. */
+  /** Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided. */
   readonly of?: readonly UniverseSpec[] | undefined;
 }
 
 export interface UniverseSpecInput {
   /** Every name of the market, or fewer; or a set of other universes. */
   readonly kind?: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection' | undefined;
-  /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
+  /** Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision. */
   readonly id?: string | null | undefined;
-  /** Stored watchlist for the kind `watchlist`, in its state at the time of use. */
+  /** Stored watchlist of the kind `watchlist`, as it is when used. */
   readonly watchlist_id?: string | undefined;
   /** Asset identifiers of the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
-  /** Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents. */
+  /** Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided. */
   readonly of?: readonly UniverseSpecInput[] | undefined;
 }
 
@@ -9581,7 +9987,7 @@ export interface ValueNode {
   readonly node: 'value';
   /** A constant, or a list of constants as the edges of ladder. */
   readonly value: number | string | boolean | readonly (number | string | boolean)[];
-  /** Canonical text of the tree, at its root; ignored in requests. */
+  /** Canonical text of the tree, at its root; ignored where it is sent. */
   readonly text?: string | undefined;
 }
 
@@ -9616,11 +10022,11 @@ export interface VersionList {
 export type VersionedDocument = Readonly<Record<string, never>>;
 
 export interface View {
-  /** Portfolio of the view: one security for an absolute view, weights that sum to 0 for a relative one. */
+  /** The portfolio that the view is of: one name for an absolute view, weights of sum 0 for a relative one. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Expected return of that portfolio, as a fraction per year. */
+  /** Expected return of that portfolio, as a fraction a year. */
   readonly value: number;
-  /** 0 for no effect up to 1 for certainty. */
+  /** From 0, which changes nothing, to 1, which is certainty. */
   readonly confidence?: number | undefined;
 }
 
@@ -9642,7 +10048,7 @@ export interface VolatilityFilterRule {
   readonly type: 'VolatilityFilter';
   /** Arguments of the class, by name. */
   readonly params?: VolatilityFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are taken, in order, while the rule keeps too few. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -9650,15 +10056,15 @@ export interface VolatilityFilterRule {
 export interface VolatilityParams {
   /** Largest annualised volatility. Unit: fraction a year. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface VolatilityRow {
   readonly type: 'Volatility';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: VolatilityParams | undefined;
@@ -9752,27 +10158,27 @@ export interface WeightRow {
   readonly at_bound: 'lower' | 'upper' | null;
 }
 
-/** The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A watched row accepts sums from -10 to 10, which overlays can have. */
+/** The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A row that is watched takes sums from -10 to 10, as overlays have them. */
 export interface WeightSumParams {
   /** Smallest sum. Unit: fraction. */
   readonly lower?: number | undefined;
   /** Largest sum. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface WeightSumRow {
   readonly type: 'WeightSum';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: WeightSumParams | undefined;
 }
 
-/** The weighted average of a datapoint over the invested weight is between two bounds, or between two multiples of the average of the index. */
+/** The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index. */
 export interface WeightedAverageParams {
   /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
   readonly field: string | ExpressionNodeInput;
@@ -9782,17 +10188,17 @@ export interface WeightedAverageParams {
   readonly upper?: number | BoundPath | null | undefined;
   /** Bounds are multiples of the average of the index. */
   readonly relative?: boolean | undefined;
-  /** A security without a value is excluded from the average (renormalise), or counts as zero (zero). */
+  /** A security without a value is left out of the average (renormalise), or counts as zero. */
   readonly missing?: 'zero' | 'renormalise' | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface WeightedAverageRow {
   readonly type: 'WeightedAverage';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: WeightedAverageParams | undefined;
@@ -9817,15 +10223,15 @@ export interface WeightingSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap: number | string | Datapoint | ExpressionNode | null;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor: number | null;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps: readonly GroupCap[];
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseIn | undefined;
@@ -9836,15 +10242,15 @@ export interface WeightingSpecInput {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Maximum weights of groups. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -9954,7 +10360,7 @@ export interface WithholdingRates {
   readonly field: string;
   /** Fractions that are withheld, by value of the field. */
   readonly rates: Readonly<Record<string, number>>;
-  /** Fraction for values without a separate rate. Default: such a value is an error (NO_RATE). */
+  /** Fraction of values without a rate of their own. Default: such a value is an error (NO_RATE). */
   readonly default?: number | undefined;
 }
 
@@ -10027,7 +10433,7 @@ export interface Operations {
   };
   /** Model Context Protocol for agents: one JSON-RPC message. */
   callMcp: {
-    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
     answer: unknown;
   };
   /** Jobs, newest first. */
@@ -10596,7 +11002,7 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: DataVersions;
   };
-  /** Values that two contents of the served store have otherwise. */
+  /** Values that differ between two versions of the data. */
   diffDataVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query: { readonly from: number; readonly to: number; readonly limit?: number | undefined; readonly appended?: boolean | undefined } };
     answer: DataDifference;
@@ -10690,6 +11096,56 @@ export interface Operations {
   deletePlugin: {
     request: { readonly params: { readonly plugin_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
+  };
+  /** Every schedule. */
+  listSchedules: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: ScheduleCollection;
+  };
+  /** One schedule. */
+  getSchedulePlan: {
+    request: { readonly params: { readonly schedule_id: string } };
+    answer: Schedule;
+  };
+  /** Creates or replaces the daily plan of an index family. */
+  putSchedule: {
+    request: { readonly params: { readonly schedule_id: string }; readonly body: ScheduleBody };
+    answer: Schedule;
+  };
+  /** Deletes a schedule; its days and decisions stay. */
+  deleteSchedule: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
+    answer: null;
+  };
+  /** Days of a schedule, and when the next one begins. */
+  listScheduleDays: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    answer: ScheduleDays;
+  };
+  /** A day of a schedule: each step with its results, log and duration. */
+  getScheduleDay: {
+    request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
+    answer: ScheduleDay;
+  };
+  /** Performs a day at once, under the schedule as it is now. */
+  runScheduleDay: {
+    request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly body?: DayRun | null | undefined };
+    answer: ScheduleDay;
+  };
+  /** Ends a day that is not done, with a reason. */
+  skipScheduleDay: {
+    request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly body: DaySkip };
+    answer: ScheduleDay;
+  };
+  /** Performs the days of a range of sessions, oldest first. */
+  backfillSchedule: {
+    request: { readonly params: { readonly schedule_id: string }; readonly body: DayBackfill };
+    answer: BackfilledDays;
+  };
+  /** Register of what people decided about the days of a schedule, with their reasons. */
+  listJudgements: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
+    answer: Judgements;
   };
   /** Who wrote the index, when and why. */
   listIndexVersions: {
@@ -10811,6 +11267,26 @@ export interface Operations {
     request: { readonly params: { readonly plugin_id: string; readonly version: string } };
     answer: Plugin;
   };
+  /** Who wrote the schedule, when and why. */
+  listScheduleVersions: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** What changed of the schedule between two versions. */
+  diffScheduleVersions: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** The schedule as one version has it. */
+  getScheduleVersion: {
+    request: { readonly params: { readonly schedule_id: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Writes the schedule again as one version has it. */
+  restoreScheduleVersion: {
+    request: { readonly params: { readonly schedule_id: string; readonly version: string } };
+    answer: Schedule;
+  };
   /** Who wrote the declaration of a data store, when and why. */
   listStoreVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -10858,17 +11334,17 @@ export interface Operations {
   };
   /** Whose a document is, and who else may read it. */
   getAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store'; readonly document_id: string } };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule'; readonly document_id: string } };
     answer: DocumentAccess;
   };
   /** Lets others read a document. */
   putAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store'; readonly document_id: string }; readonly body: SharingRequest };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule'; readonly document_id: string }; readonly body: SharingRequest };
     answer: DocumentAccess;
   };
   /** Every write of a document and every publication: by whom, when, in which request, which version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'judgement' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -11021,6 +11497,16 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getPlugin: 'GET /plugins/{plugin_id}',
   putPlugin: 'PUT /plugins/{plugin_id}',
   deletePlugin: 'DELETE /plugins/{plugin_id}',
+  listSchedules: 'GET /schedules',
+  getSchedulePlan: 'GET /schedules/{schedule_id}',
+  putSchedule: 'PUT /schedules/{schedule_id}',
+  deleteSchedule: 'DELETE /schedules/{schedule_id}',
+  listScheduleDays: 'GET /schedules/{schedule_id}/days',
+  getScheduleDay: 'GET /schedules/{schedule_id}/days/{date}',
+  runScheduleDay: 'POST /schedules/{schedule_id}/days/{date}/run',
+  skipScheduleDay: 'POST /schedules/{schedule_id}/days/{date}/skip',
+  backfillSchedule: 'POST /schedules/{schedule_id}/backfill',
+  listJudgements: 'GET /schedules/{schedule_id}/judgements',
   listIndexVersions: 'GET /indices/{index_id}/versions',
   diffIndexVersions: 'GET /indices/{index_id}/versions/diff',
   getIndexVersion: 'GET /indices/{index_id}/versions/{version}',
@@ -11045,6 +11531,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   diffPluginVersions: 'GET /plugins/{plugin_id}/versions/diff',
   getPluginVersion: 'GET /plugins/{plugin_id}/versions/{version}',
   restorePluginVersion: 'POST /plugins/{plugin_id}/versions/{version}/restore',
+  listScheduleVersions: 'GET /schedules/{schedule_id}/versions',
+  diffScheduleVersions: 'GET /schedules/{schedule_id}/versions/diff',
+  getScheduleVersion: 'GET /schedules/{schedule_id}/versions/{version}',
+  restoreScheduleVersion: 'POST /schedules/{schedule_id}/versions/{version}/restore',
   listStoreVersions: 'GET /data/stores/{store_id}/document/versions',
   diffStoreVersions: 'GET /data/stores/{store_id}/document/versions/diff',
   getStoreVersion: 'GET /data/stores/{store_id}/document/versions/{version}',

@@ -2,7 +2,8 @@ import type { Finding } from '../refusals/findings.js';
 import type { Day } from '../time/days.js';
 import type { Composer, Composition, Compositions } from './compositions.js';
 import { addComposition, decideOne } from './decide-one.js';
-import { dueOn, nextRebalances, type NextRebalance } from './next-rebalance.js';
+import { areAnnounced, dueOn, nextRebalances, type NextRebalance } from './next-rebalance.js';
+import { pendingChange, withReplacements } from './pending-changes.js';
 
 export interface AsIfEffective {
   readonly indexId: string;
@@ -24,19 +25,12 @@ export function asIfEffective(
   for (const one of next) {
     const decided = decideOne(composer, { indexId, rebalance: dueOn(sm, session, one), known: list });
     findings.push(...decided.findings);
-    if (decided.composition) addComposition(list, decided.composition);
+    if (decided.composition === undefined) continue;
+    const replaced = withReplacements(composer, { indexId, session, list }, decided.composition);
+    findings.push(...replaced.findings);
+    addComposition(list, replaced.composition);
   }
   return { list, findings };
-}
-
-/** Returns true if all rebalances of an upcoming session have been announced by a day. */
-export function areAnnounced(next: readonly NextRebalance[], day: Day): boolean {
-  return next.length > 0 && next.every((one) => announcementOf(one) <= day);
-}
-
-/** Day on which a rebalance is announced. */
-export function announcementOf({ decision, announcement = decision }: NextRebalance): Day {
-  return announcement;
 }
 
 /** Index whose last composition takes effect at a close, immediately or at an announced later date. */
@@ -65,6 +59,9 @@ export function announcedIndex(
   const { sm, list } = compositions;
   const day = sm.sessions[session]!;
   if (list.at(-1)!.session === session) return { effective: day, compositions };
+  const change = pendingChange(composer, { indexId, session, list });
+  if (change !== undefined)
+    return { effective: change.effective, compositions: { ...compositions, list: [...list, change.composition] } };
   const next = nextOf(composer, compositions, day);
   if (!areAnnounced(next, day)) return { effective: null, next: next[0] };
   const pending = asIfEffective(composer, { indexId, session, before: list, next });

@@ -8,6 +8,7 @@ import type { StoredModel } from '../risk/stored-model.js';
 import type { Decider, DecisionMemory } from './decider.js';
 import type { OverlaySpec } from '../overlays/catalogue.js';
 import type { Book } from './book.js';
+import type { ConstituentSwap } from './constituent-swap.js';
 import type { DueRebalance, DueText, PhaseClose } from './due-rebalances.js';
 import type { OutsideMergers } from './merger-key.js';
 import type { SecurityCounts } from './security-counts.js';
@@ -56,6 +57,8 @@ export interface Composition {
   readonly amendment?: number;
   /** Trigger, if not the schedule. */
   readonly cause?: EventCause;
+  /** Securities that entered between reviews; absent if there are none. */
+  readonly swaps?: readonly ConstituentSwap[];
   /** Reviews that decided it, in order; absent for the `rebalance` of the document itself. */
   readonly reviews?: readonly string[];
   /** Latest selection it is based on, if reviews have reweighted it since. */

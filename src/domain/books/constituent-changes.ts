@@ -4,12 +4,16 @@ import type { CorporateAction } from '../market/market-data.js';
 import { panelRow } from '../market/session-market.js';
 import type { Book, BookEvent, UnfilledOrder } from './book.js';
 import { eventsOn, valueInUnitsOf, type EventTerms, type Exit } from './book-events.js';
-import type { Compositions } from './compositions.js';
+import type { Composition, Compositions } from './compositions.js';
+import type { SwapRule } from './constituent-swap.js';
 import { indexTerms } from './index-run.js';
 
 /** Every way in which a security enters or leaves an index, with its description. */
 export const CHANGE_EVENTS = {
   rebalance: 'the composition of a rebalance took effect',
+  replacement: 'a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it',
+  fast_exit: 'a change between reviews by `events.fast_exit`: it entered for `related`, or left for it',
+  fast_entry: 'a change between reviews by `events.fast_entry`: it entered for `related`, or left for it',
   order: 'an order of a rebalance that had waited for a price bar was filled',
   merger: 'a merger, into `related` or at the last close where that had no price',
   acquisition: 'an acquisition',
@@ -29,7 +33,7 @@ export interface ConstituentChange {
   readonly event: ChangeEvent;
   /** Ex-date of the corporate action; null without one. */
   readonly exDay: Day | null;
-  /** Security into which it converted, or from which it came; null if none. */
+  /** Security into which it converted, from which it came, or that it replaced or was replaced by; null if none. */
   readonly related: string | null;
   /**
    * Shares received per share: of `related` for a security that left, of this security for one that came from
@@ -72,7 +76,7 @@ export function presenceOf(book: Book, compositions: Compositions, column: numbe
   const { columns, weights, length, events } = book;
   const slot = columns.indexOf(column);
   if (slot < 0) return { held: null, entered: null, left: null, order: null };
-  const name = { book, terms: termsOf(compositions), slot, column };
+  const name = { book, terms: termsOf(compositions), list: compositions.list, slot, column };
   const eventAt = new Map(events.map((event) => [event.at, event]));
   let entered: ConstituentChange | null = null;
   let left: ConstituentChange | null = null;
@@ -95,6 +99,7 @@ export function presenceOf(book: Book, compositions: Compositions, column: numbe
 interface NameAt {
   readonly book: Book;
   readonly terms: EventTerms;
+  readonly list: readonly Composition[];
   readonly slot: number;
   readonly column: number;
   /** Position from the first session of the book. */
@@ -183,11 +188,27 @@ function converted(name: NameAt, weight: number, into: number): ConstituentChang
  * waited for.
  */
 function traded(name: NameAt, { rebalanced }: BookEvent, weight: number): ConstituentChange {
-  if (rebalanced) return change(name, { event: 'rebalance', weight });
   const { book, slot, at } = name;
+  if (rebalanced) return change(name, { ...swapOf(name), weight });
   const order = book.unfilled.find((unfilled) => unfilled.slot === slot && unfilled.filledAt === at);
   return change(name, { event: 'order', weight, orderedOn: order === undefined ? null : dayAt(book, order.at) });
 }
+
+/** The change between reviews that brought a security in or took it out at a close; else the rebalance. */
+function swapOf({ book, list, column, at }: NameAt): Pick<ConstituentChange, 'event'> & { readonly related?: string } {
+  const composition = list.find(({ session }) => session === book.from + at);
+  const swap = composition?.swaps?.find(({ entered, left }) => entered === column || left === column);
+  if (swap === undefined) return { event: 'rebalance' };
+  const other = swap.entered === column ? swap.left : swap.entered;
+  return { event: SWAP_EVENTS[swap.rule], related: book.sm.identifiers[other]! };
+}
+
+const SWAP_EVENTS = {
+  next_ranked: 'replacement',
+  reserve: 'replacement',
+  fast_exit: 'fast_exit',
+  fast_entry: 'fast_entry',
+} as const satisfies Record<SwapRule, ChangeEvent>;
 
 interface Turning {
   /** Column that converts into another. Default: any. */

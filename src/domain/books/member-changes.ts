@@ -7,22 +7,20 @@ import type { Book, BookEvent } from './book.js';
 import { inForce, isReview, type Composer, type Composition, type Compositions } from './compositions.js';
 import { decideOne } from './decide-one.js';
 import { decidedBy } from './decided-by.js';
-import type { Ranked } from './decider.js';
 import { dueAfter, type DueRebalance } from './due-rebalances.js';
+import { enterFast, exitFast } from './fast-changes.js';
 import {
   isInPhase,
   bookOf,
   endsAt,
   enteringAt,
   isCapped,
-  isReviewAt,
   unitAt,
-  type At,
-  type Ends,
+  type Change,
   type Standing,
   type Watch,
 } from './member-watch.js';
-import { candidatesFor, ENTRY_SESSIONS, enteringComposition, type Entry } from './replacements.js';
+import { candidatesFor, enteringComposition, replacementsOf, type Entry } from './replacements.js';
 import { storedUntil, type WatchInput } from './watched-book.js';
 
 /** Sessions simulated at a time: the number that a change of constituents forces to simulate again. */
@@ -70,7 +68,7 @@ interface TextInput extends WatchInput, Pick<Watch, 'known' | 'findings'> {
   readonly text: IndexText;
 }
 
-function createWatch(whole: Composer, { text, ...input }: TextInput): Watch {
+export function createWatch(whole: Composer, { text, ...input }: TextInput): Watch {
   const { document, position } = text;
   const composer = whole.under(input.indexId, position);
   const sm = composer.market(input.indexId);
@@ -92,7 +90,8 @@ function createWatch(whole: Composer, { text, ...input }: TextInput): Watch {
   };
 }
 
-const withoutReviews = ({ reviews: _reviews, ...document }: IndexDocument): IndexDocument => document;
+/** A document with no schedule but its own rebalance. */
+export const withoutReviews = ({ reviews: _reviews, ...document }: IndexDocument): IndexDocument => document;
 
 /**
  * Returns securities whose first price is after the first session of an index, by the session on which they are ranked.
@@ -127,7 +126,7 @@ function decide(watch: Watch, rebalance: DueRebalance, standing: Standing): void
 }
 
 /** Adds to a composition of a review replacements for securities that left while its shares were pending. */
-function refilled(watch: Watch, composition: Composition): Composition {
+export function refilled(watch: Watch, composition: Composition): Composition {
   const { events, composer, indexId, pool, sm, findings } = watch;
   const { targets, columns, weights, session, ranking = new Int32Array(0) } = composition;
   const wanted = (targets?.columns.length ?? 0) - columns.length;
@@ -151,7 +150,14 @@ function refilled(watch: Watch, composition: Composition): Composition {
     held: { held: columns, weights, ...(composition.counts ? { counts: { ...composition.counts, columns } } : {}) },
     uncapped: { held: columns, weights: composition.uncapped },
     leaving: [],
-    entries: found.map((column, k): Entry => ({ column, replaced: left[k]!.weight / gone })),
+    entries: found.map(({ column }, k): Entry => ({ column, replaced: left[k]!.weight / gone })),
+    swaps: replacementsOf({
+      rule: events.replacement,
+      before: composition,
+      decision: session,
+      found,
+      left: left.map(({ column }) => column),
+    }),
     worth: composition.worth ?? null,
   });
   const { cause: _, entered: __, ...review } = entering;
@@ -192,8 +198,6 @@ function passSpan(under: readonly Watch[], standing: Standing, to: number): Stan
   };
 }
 
-type Change = (watch: Watch, at: At) => Composition | undefined;
-
 /** Replaces constituents that left at a close, unless a review takes effect at it. */
 const replace: Change = (watch, at) => {
   const { events, known, composer, indexId, pool, findings, sm } = watch;
@@ -210,10 +214,16 @@ const replace: Change = (watch, at) => {
   const found = candidatesFor(asked, events);
   if (found.length < left.length) findings.push(unreplaced(sm, at.session, left.slice(found.length)));
   const gone = 1 - event.exits.reduce((sum, { change }) => sum - change, 0);
-  const entries = found.map((column, k): Entry => ({ column, replaced: left[k]!.weight / gone }));
-  return entries.length === 0
-    ? undefined
-    : enteringComposition({ ...enteringAt(watch, at, ends), cause: 'replacement', leaving: [], entries });
+  const entries = found.map(({ column }, k): Entry => ({ column, replaced: left[k]!.weight / gone }));
+  if (entries.length === 0) return undefined;
+  const swaps = replacementsOf({
+    rule: events.replacement,
+    before,
+    decision: at.session,
+    found,
+    left: left.map(({ column }) => column),
+  });
+  return enteringComposition({ ...enteringAt(watch, at, ends), cause: 'replacement', leaving: [], entries, swaps });
 };
 
 interface Leaver {
@@ -248,89 +258,4 @@ function unreplaced(sm: SessionMarket, session: number, left: readonly Leaver[])
   return finding!;
 }
 
-/** Removes constituents that are ranked too low, each in exchange for the best-ranked security outside the index. */
-const exitFast: Change = (watch, at) => {
-  const { events, exits, pool, composer, indexId, known, sm } = watch;
-  const { fast_exit: exit } = events;
-  const due = exits.find(({ session }) => session === at.session);
-  if (exit === undefined || due === undefined || isReviewAt(watch, at.session)) return undefined;
-  const { decision } = due;
-  const members = inForce(known, decision)?.columns;
-  if (members === undefined) return undefined;
-  const universe = composer.universe(indexId, decision);
-  const order = pool.ranked(decision, exit.field, among(members, universe));
-  const ends = endsAt(watch, at);
-  const isMember = (column: number): boolean => ends.held.held.includes(column);
-  const low = [...order].slice(exit.rank).filter(isMember).toReversed();
-  const staying = ends.held.held.filter((column) => !low.includes(column));
-  const isThere = (column: number): boolean =>
-    universe.includes(column) && sm.isPriceable(at.session, column, ENTRY_SESSIONS);
-  const best: number[] = [];
-  for (const column of order) {
-    if (best.length === low.length) break;
-    if (!isMember(column) && isThere(column) && pool.passes(decision, staying, column)) best.push(column);
-  }
-  // A constituent stays if its replacement has a lower rank.
-  const pairs = low.map((column, k) => [column, best[k]] as const);
-  const swaps = pairs.filter(([column, other]) => other !== undefined && order.indexOf(other) < order.indexOf(column));
-  return swapped(watch, at, { ends, cause: 'fast_exit', decision, swaps: swaps as [number, number][] });
-};
-
-/** Adds new securities that are ranked high enough, each in exchange for the lowest-ranked constituent. */
-const enterFast: Change = (watch, at) => {
-  const { events, entries, pool, composer, indexId } = watch;
-  const { fast_entry: entry } = events;
-  const fresh = entries.get(at.session);
-  if (entry === undefined || fresh === undefined) return undefined;
-  if (isReviewAt(watch, at.session)) {
-    const isPhase = inForce(watch.known, at.session)?.phase !== undefined;
-    if (isPhase) entries.set(at.session + 1, [...fresh, ...(entries.get(at.session + 1) ?? [])]);
-    return undefined;
-  }
-  const ends = endsAt(watch, at);
-  const { held } = ends.held;
-  const universe = composer.universe(indexId, at.session);
-  const order = [...pool.ranked(at.session, entry.field, among(held, universe))];
-  const inside = fresh.filter((column) => order.slice(0, entry.rank).includes(column) && !held.includes(column));
-  const best = inside
-    .filter((column) => universe.includes(column) && pool.passes(at.session, held, column))
-    .toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
-  const worst = [...held].toSorted((a, b) => rankIn(order, b) - rankIn(order, a));
-  const swaps = best.flatMap((column, k): [number, number][] =>
-    worst[k] === undefined || rankIn(order, worst[k]) < rankIn(order, column) ? [] : [[worst[k], column]],
-  );
-  return swapped(watch, at, { ends, cause: 'fast_entry', decision: at.session, swaps });
-};
-
-const among = (constituents: Int32Array, universe: Int32Array): Ranked => ({
-  columns: Int32Array.from(new Set([...constituents, ...universe])).toSorted(),
-  constituents,
-});
-
-/** Returns the rank of a security; last without a value. */
-function rankIn(order: readonly number[], column: number): number {
-  const rank = order.indexOf(column);
-  return rank < 0 ? Infinity : rank;
-}
-
 const CHANGES: readonly Change[] = [replace, exitFast, enterFast];
-
-interface Swaps {
-  readonly ends: Ends;
-  readonly cause: 'fast_exit' | 'fast_entry';
-  readonly decision: number;
-  /** Pairs of a leaving and an entering security. */
-  readonly swaps: readonly (readonly [number, number])[];
-}
-
-function swapped(watch: Watch, at: At, { ends, cause, decision, swaps }: Swaps): Composition | undefined {
-  if (swaps.length === 0) return undefined;
-  const { held, weights } = ends.held;
-  const leaving = swaps.map(([column]) => column);
-  const entries = swaps.map(([column, other]): Entry => ({ column: other, replaced: weights[held.indexOf(column)]! }));
-  const composition = enteringComposition({ ...enteringAt(watch, at, ends), cause, decision, leaving, entries });
-  const earlier = inForce(watch.known, at.session);
-  // One composition takes effect at a close; it includes earlier entries.
-  if (earlier?.session !== at.session) return composition;
-  return { ...composition, entered: composition.entered! * (earlier.entered ?? 1) };
-}

@@ -48,6 +48,9 @@ export interface At {
   readonly session: number;
 }
 
+/** Returns the change of constituents at a close; undefined if nothing changes. */
+export type Change = (watch: Watch, at: At) => Composition | undefined;
+
 /** Returns market value over the base of the weights; it is constant between reviews. */
 export function unitAt({ known }: Watch, { standing, book, session }: At): number | null {
   const review = known.findLast((one) => one.session <= session && isReview(one));
@@ -85,7 +88,7 @@ export function enteringAt(
   watch: Watch,
   at: At,
   { held, uncapped, marketValue: worth }: Ends,
-): Omit<EnteringInput, 'cause' | 'leaving' | 'entries'> {
+): Omit<EnteringInput, 'cause' | 'leaving' | 'entries' | 'swaps'> {
   const { composer, indexId, pool, known } = watch;
   const { session } = at;
   const unit = unitAt(watch, at);

@@ -87,3 +87,13 @@ export function dueOn(sm: SessionMarket, session: number, next: NextRebalance): 
     ...(phase === undefined ? {} : { phase }),
   };
 }
+
+/** True if all rebalances of a session to come are announced on a day. */
+export function areAnnounced(next: readonly NextRebalance[], day: Day): boolean {
+  return next.length > 0 && next.every((one) => announcementOf(one) <= day);
+}
+
+/** Day on which a rebalance is announced. */
+export function announcementOf({ decision, announcement = decision }: NextRebalance): Day {
+  return announcement;
+}

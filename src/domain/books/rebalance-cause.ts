@@ -10,6 +10,7 @@ import { rebalanceDates } from '../schedule/schedule.js';
 import { firstAtLeast } from '../numbers/search.js';
 import type { RebalanceCause } from '../schedule/rebalance-causes.js';
 import { changesMembers } from '../documents/events-spec.js';
+import { pendingChange } from './pending-changes.js';
 import { isWatched } from './rule-on.js';
 import type { Composer } from './compositions.js';
 
@@ -28,7 +29,10 @@ export function causeOn(composer: Composer, indexId: string, session: number): R
   try {
     const { list, called } = composer.compositions(indexId);
     const own = list.find(({ cause, decision }) => cause !== undefined && decision === session)?.cause;
-    return own ?? (called?.session === session ? 'breach' : null);
+    if (own !== undefined) return own;
+    if (called?.session === session) return 'breach';
+    const pending = pendingChange(composer, { indexId, session, list })?.composition;
+    return pending?.decision === session ? (pending.cause ?? null) : null;
   } catch (thrown) {
     if (thrown instanceof Refusal) return null;
     throw thrown;

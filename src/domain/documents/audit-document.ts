@@ -11,6 +11,8 @@ export const AUDITED_KINDS = [
   'watchlist',
   'plugin',
   'store',
+  'schedule',
+  'judgement',
   'run',
   'optimisation-run',
   'risk-model',

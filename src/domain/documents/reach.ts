@@ -18,3 +18,13 @@ export const isWithin = ({ prefixes }: Pick<Reach, 'prefixes'>, id: string): boo
 /** Returns true if a document may be read: within the prefixes, or shared. */
 export const mayRead = (reach: Reach, kind: string, id: string): boolean =>
   isWithin(reach, id) || reach.shared.has(`${kind}/${id}`);
+
+/** True if two clients may reach the same; undefined is everything. */
+export function isSameReach(a: Reach | undefined, b: Reach | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return (
+    a.prefixes.join() === b.prefixes.join() &&
+    a.shared.size === b.shared.size &&
+    [...a.shared].every((name) => b.shared.has(name))
+  );
+}

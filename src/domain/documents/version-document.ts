@@ -9,6 +9,7 @@ export const VERSIONED_KINDS = [
   'watchlist',
   'plugin',
   'store',
+  'schedule',
 ] as const;
 export type VersionedKind = (typeof VERSIONED_KINDS)[number];
 

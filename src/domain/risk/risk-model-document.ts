@@ -99,7 +99,10 @@ export const RiskModelRequest = z
       .nullable()
       .default(null)
       .meta({ description: settingHelp('half_life') }),
-    returns: z.enum(['total', 'price']).default('total').meta({ description: 'Whether dividends count.' }),
+    returns: z
+      .enum(['total', 'price'])
+      .default('total')
+      .meta({ description: 'Total returns include dividends; price returns do not.' }),
   })
   .meta({ id: 'RiskModelRequest' });
 export type RiskModelRequest = z.infer<typeof RiskModelRequest>;

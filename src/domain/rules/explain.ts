@@ -1,5 +1,6 @@
 import {
   asDecided,
+  isReview,
   inForce as latestAt,
   type Composer,
   type Composition,
@@ -11,6 +12,7 @@ import { textFollowedOn } from '../documents/text-spans.js';
 import { reviewOf } from '../documents/reviews.js';
 import { firstRebalance } from '../books/compose.js';
 import { sessionWithData } from '../books/due-rebalances.js';
+import { swapsOf, type NamedSwap } from '../books/named-swaps.js';
 import { presenceOf, type Presence } from '../books/constituent-changes.js';
 import { indexBook } from '../books/index-run.js';
 import { knownCompositions, noRebalanceUntil } from '../books/known-compositions.js';
@@ -23,6 +25,7 @@ import { compositionDate } from '../schedule/date-in-force.js';
 import { readsOf } from './bound-pipeline.js';
 import type { DatapointRead } from '../datapoints/datapoint-read.js';
 import type { Trace } from './decide.js';
+import type { ExplainedCapping, ExplainedDrift, ExplainedWeighting } from './explained-parts.js';
 import { ruleDecider } from './preview.js';
 import type { Reason } from './selection-class.js';
 import { expressionWords } from '../datapoints/expressions/sentences.js';
@@ -48,6 +51,8 @@ export interface Holding extends Presence {
   /** Applied weight; null if the composition excludes the security. */
   readonly weight: number | null;
   readonly drift: ExplainedDrift | null;
+  /** Changes between reviews, up to the session, by which it entered or left. */
+  readonly swaps: readonly NamedSwap[];
 }
 
 /** Derivation of one weight, from the data to the weight held today. */
@@ -78,34 +83,6 @@ export interface ExplainedRule {
   readonly constituent: boolean;
   readonly kept: boolean;
   readonly reason: Reason;
-}
-
-export interface ExplainedWeighting {
-  readonly formula: string;
-  readonly parts: Readonly<Record<string, number | string | null>>;
-  /** Raw weight before normalisation. */
-  readonly raw: number;
-  /** Sum of the raw weights of all securities. */
-  readonly rawTotal: number;
-  /** raw / rawTotal. */
-  readonly uncapped: number;
-}
-
-export interface ExplainedCapping {
-  readonly cap: number | null;
-  readonly floor: number;
-  /** weight = min(cap, max(floor, scale * uncapped)). */
-  readonly scale: number;
-  readonly capped: boolean;
-  /** Redistribution under a single cap, round by round. */
-  readonly rounds: readonly { readonly scale: number; readonly joined: readonly string[] }[];
-}
-
-export interface ExplainedDrift {
-  /** Weight held at the close of the session; null if no longer held. */
-  readonly held: number | null;
-  /** held - applied. */
-  readonly change: number;
 }
 
 /** Security and day of the explanation. */
@@ -183,6 +160,7 @@ function explainEmpty(composer: Composer, indexId: string, { column, asOf }: Nam
     drift: null,
     stayed: 1,
     decidedWeight: null,
+    swaps: [],
   };
   const days = {
     asOf: sm.sessions[sessionWithData(sm, asOf)]!,
@@ -227,16 +205,25 @@ export function holdingOf(
   const weight = weightIn(composition, column);
   const presence = presenceOf(indexBook({ compositions, to: session }), compositions, column);
   const { held } = presence;
+  const identifier = sm.identifiers[column]!;
+  const swaps = compositions.list
+    .filter((one) => one.session <= session)
+    .flatMap((one) => swapsOf(one, sm))
+    .filter(({ entered, left }) => entered === identifier || left === identifier);
   return {
     ...presence,
     asOf: sm.sessions[session]!,
     rebalance: compositionDate(composition, sm.sessions, sm.sessions[session]!),
     decision: sm.sessions[composition.decision]!,
     reviews: composition.reviews ?? [DEFAULT_REVIEW],
-    stayed: decided === undefined || composition.targets ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
+    stayed:
+      decided === undefined || composition.targets || !isReview(composition)
+        ? 1
+        : shareStayed(decided, composition, (weight ?? 0) < 0),
     decidedWeight: composition.targets ? weightIn(composition.targets, column) : null,
     weight,
     drift: session === composition.session ? null : { held, change: (held ?? 0) - (weight ?? 0) },
+    swaps,
   };
 }
 

@@ -3,6 +3,7 @@ export const RUN_VIEW_NEEDS = {
   window: 'The requested range of dates begins before it ends.',
   market: 'The market of the run, if it is active.',
   'own-market': 'The market of the run; absent while another store is active.',
+  'outside-mergers': 'The definition of the run, if it removes securities that merge into others outside its universe.',
   'same-store': 'No store other than that of the run is active.',
   benchmark: 'The requested benchmark, if any, with every document that it refers to.',
   'run-benchmark': 'The benchmark of the run, if it is an index that is still stored.',

@@ -95,6 +95,14 @@ class PluginNotFound(DivisorError):
     """No plug-in is stored under the id."""
 
 
+class ScheduleNotFound(DivisorError):
+    """No schedule is stored under the id."""
+
+
+class DayNotFound(DivisorError):
+    """The schedule has no day of the session yet."""
+
+
 class StoreNotFound(DivisorError):
     """No data store is registered under the id."""
 
@@ -117,6 +125,10 @@ class MethodNotAllowed(DivisorError):
 
 class NotAcceptable(DivisorError):
     """None of the media types in Accept is offered; see detail.accepted."""
+
+
+class DayEnded(DivisorError):
+    """The day of the schedule is done, skipped or missed."""
 
 
 class IndexExists(DivisorError):
@@ -212,7 +224,7 @@ class InvalidRange(DivisorError):
 
 
 class RangeTooShort(DivisorError):
-    """The range contains fewer sessions than the computation needs."""
+    """The range holds fewer sessions than the computation needs."""
 
 
 class CalendarNotCovered(DivisorError):
@@ -220,7 +232,7 @@ class CalendarNotCovered(DivisorError):
 
 
 class NoDataInRange(DivisorError):
-    """The data contains no prices in the range."""
+    """The served store holds no price in the range."""
 
 
 class PluginFailed(DivisorError):
@@ -360,7 +372,7 @@ class RiskModelChanged(DivisorError):
 
 
 class WorkerCrashed(DivisorError):
-    """The job took its thread down too many times."""
+    """The job crashed its thread too many times."""
 
 
 class JobInterrupted(DivisorError):
@@ -419,12 +431,15 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "VERSION_NOT_FOUND": VersionNotFound,
     "WATCHLIST_NOT_FOUND": WatchlistNotFound,
     "PLUGIN_NOT_FOUND": PluginNotFound,
+    "SCHEDULE_NOT_FOUND": ScheduleNotFound,
+    "DAY_NOT_FOUND": DayNotFound,
     "STORE_NOT_FOUND": StoreNotFound,
     "IDENTIFIER_NOT_FOUND": IdentifierNotFound,
     "JOB_NOT_FOUND": JobNotFound,
     "DOCUMENT_UNREADABLE": DocumentUnreadable,
     "METHOD_NOT_ALLOWED": MethodNotAllowed,
     "NOT_ACCEPTABLE": NotAcceptable,
+    "DAY_ENDED": DayEnded,
     "INDEX_EXISTS": IndexExists,
     "STRATEGY_EXISTS": StrategyExists,
     "TEMPLATE_EMPTY": TemplateEmpty,

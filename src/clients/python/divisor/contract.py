@@ -10,7 +10,7 @@ import typing as t
 Date = t.Union[str, datetime.date]
 
 class ActionChoice(t.TypedDict):
-    #: `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend
+    #: `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend
     choice: t.Literal["take_up", "sell", "sell_to_fund", "lapse", "accept_cash", "accept_shares"]
     #: At prices that change only by the action.
     weight_after: float
@@ -45,13 +45,13 @@ class _ActiveBoundsParams(t.TypedDict):
 
 
 class ActiveBoundsParams(_ActiveBoundsParams, total=False):
-    """Each active weight (weight minus index weight) is between two bounds."""
+    """Each active weight, weight less index weight, lies between two bounds."""
 
     #: Names the row covers; without any all of them.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -60,7 +60,7 @@ class _ActiveBoundsRow(t.TypedDict):
 
 
 class ActiveBoundsRow(_ActiveBoundsRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: ActiveBoundsParams
@@ -76,15 +76,15 @@ class _ActiveGroupBoundsParams(t.TypedDict):
 
 
 class ActiveGroupBoundsParams(_ActiveGroupBoundsParams, total=False):
-    """The active weight of each group (weight minus index weight) is between two bounds."""
+    """The active weight of each group, its weight less its index weight, lies between two bounds."""
 
     #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
-    #: Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none.
+    #: Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none.
     small_group: t.Optional[SmallGroup]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -93,7 +93,7 @@ class _ActiveGroupBoundsRow(t.TypedDict):
 
 
 class ActiveGroupBoundsRow(_ActiveGroupBoundsRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: ActiveGroupBoundsParams
@@ -126,11 +126,11 @@ class _ActiveShareParams(t.TypedDict):
 
 
 class ActiveShareParams(_ActiveShareParams, total=False):
-    """The active share (half the sum of absolute active weights) is at most a limit."""
+    """Active share, half the sum of absolute active weights, is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -139,7 +139,7 @@ class _ActiveShareRow(t.TypedDict):
 
 
 class ActiveShareRow(_ActiveShareRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: ActiveShareParams
@@ -165,7 +165,7 @@ class _AllNode(t.TypedDict):
 class AllNode(_AllNode, total=False):
     """Every operand must pass."""
 
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
@@ -178,19 +178,19 @@ class _AllNodeInput(t.TypedDict):
 class AllNodeInput(_AllNodeInput, total=False):
     """Every operand must pass."""
 
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
 class _Amendment(t.TypedDict):
-    #: The first review on or after this date follows the new version; earlier reviews follow the previous version.
+    #: The first review on or after this date follows the new text; reviews before it follow the text before.
     effective_from: str
     #: JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, overlay, events, rounding; arrays are replaced whole.
     changes: t.Mapping[str, t.Any]
 
 
 class Amendment(_Amendment, total=False):
-    #: Date on which clients were informed.
+    #: When clients were informed.
     announced: str
     #: Free text.
     reason: str
@@ -233,7 +233,7 @@ class _AnyNode(t.TypedDict):
 class AnyNode(_AnyNode, total=False):
     """At least one operand must pass."""
 
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
@@ -246,37 +246,37 @@ class _AnyNodeInput(t.TypedDict):
 class AnyNodeInput(_AnyNodeInput, total=False):
     """At least one operand must pass."""
 
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
 class _ArithmeticNode(t.TypedDict):
     node: t.Literal["arithmetic"]
-    #: Operator between the operands; ^ is a power.
+    #: What joins the operands; ^ is a power.
     operator: t.Literal["+", "-", "*", "/", "^"]
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNode]
 
 
 class ArithmeticNode(_ArithmeticNode, total=False):
-    """Operands from left to right; a single operand of - is negated."""
+    """Operands from left to right; a single one of - is negated."""
 
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
 class _ArithmeticNodeInput(t.TypedDict):
     node: t.Literal["arithmetic"]
-    #: Operator between the operands; ^ is a power.
+    #: What joins the operands; ^ is a power.
     operator: t.Literal["+", "-", "*", "/", "^"]
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNodeInput]
 
 
 class ArithmeticNodeInput(_ArithmeticNodeInput, total=False):
-    """Operands from left to right; a single operand of - is negated."""
+    """Operands from left to right; a single one of - is negated."""
 
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
@@ -355,32 +355,32 @@ class _AuditEntry(t.TypedDict):
     seq: int
     #: Time of the write, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key; for the result of a job, of the key that started it; `local` without authentication.
+    #: Name of the key, of the result of a job of that which asked for it; `local` where none is asked for.
     author: str
-    #: Id of the request; empty for a write of the service itself.
+    #: The request; empty for a write of the service itself.
     request_id: str
-    #: Note of the client on its write.
+    #: What the client said of its write.
     note: t.Optional[str]
-    #: Action on the document.
+    #: What became of the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
-    #: Kind of the document, or of the other subject.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
-    #: Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.
+    #: Kind of the document, or what else was done.
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    #: Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read.
     id: str
-    #: The version created; null for kinds without versions.
+    #: The version that was made; null of kinds without versions.
     version: t.Optional[int]
-    #: SHA-256 of the written content; null for a deletion.
+    #: SHA-256 of what was written; null of what is gone.
     etag: t.Optional[str]
-    #: Hash of the previous entry; 64 zeros in the first.
+    #: Hash of the entry before; 64 zeros in the first.
     previous: str
     #: SHA-256 of the canonical JSON of the entry without hash.
     hash: str
 
 
 class AuditEntry(_AuditEntry, total=False):
-    #: Id of that key, or subject of the token; absent without authentication.
+    #: Id of that key, or subject of the token; absent where none is asked for.
     key_id: str
-    #: Id of the run; absent for other kinds.
+    #: Of a run; absent of other kinds.
     run_id: str
 
 
@@ -409,21 +409,26 @@ class AuditLog(t.TypedDict):
 class _AuditSeal(t.TypedDict):
     #: Number of the last entry that it covers.
     seq: int
-    #: Hash of that entry, which depends on all earlier entries.
+    #: Hash of that entry, which depends on all before it.
     entry_hash: str
     #: Time of the signature, ISO-8601 UTC with offset.
     at: str
     #: SHA-256 of the canonical JSON of the seal without hash and signature.
     hash: str
-    #: Key that signed it, as for published logs.
+    #: Key that signed it: those of published logs.
     key_id: str
     #: Ed25519 over the 32 bytes of hash, in base64.
     signature: str
 
 
 class AuditSeal(_AuditSeal, total=False):
-    #: Hash of the previous seal; 64 zeros in the first; absent in seals made before seals were chained.
+    #: Hash of the seal before; 64 zeros in the first; absent in those made before seals were chained.
     previous: str
+
+
+class BackfilledDays(t.TypedDict):
+    #: Sessions whose days are performed now.
+    dates: t.Sequence[str]
 
 
 class BacktestBatch(t.TypedDict):
@@ -456,19 +461,19 @@ class _BacktestBatchRequest(t.TypedDict):
 class BacktestBatchRequest(_BacktestBatchRequest, total=False):
     """The terms hold for every id, as in a backtest of one; with `if_stale` those that are not given are those of the stored run of each."""
 
-    #: External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
+    #: External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
     benchmark: t.Optional[t.Union[BenchmarkRefInput, str]]
-    #: First day. Default: the base date of the index; earlier days are not possible.
+    #: First day; the base date of the index by default, and never before it.
     start: t.Optional[Date]
-    #: Last day. Default: the last day of the data.
+    #: Last day; the last of the served store by default.
     end: t.Optional[Date]
-    #: Initial value of the portfolio, in the index currency.
+    #: Money the portfolio starts with, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
     #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
-    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
+    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
     as_known: t.Literal["decision"]
     #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
@@ -552,19 +557,19 @@ class BacktestRecordRow(t.TypedDict):
 class BacktestRequest(t.TypedDict, total=False):
     """A field that is not given is that of the strategy, when one is run, else its default; with `if_stale` that of the stored run first."""
 
-    #: External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
+    #: External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
     benchmark: t.Optional[t.Union[BenchmarkRefInput, str]]
-    #: First day. Default: the base date of the index; earlier days are not possible.
+    #: First day; the base date of the index by default, and never before it.
     start: t.Optional[Date]
-    #: Last day. Default: the last day of the data.
+    #: Last day; the last of the served store by default.
     end: t.Optional[Date]
-    #: Initial value of the portfolio, in the index currency.
+    #: Money the portfolio starts with, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
     #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
-    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
+    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
     as_known: t.Literal["decision"]
     #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
@@ -748,15 +753,15 @@ class BenchmarkStatistics(t.TypedDict):
 
 
 class BetaParams(t.TypedDict, total=False):
-    """The beta of the portfolio to the index, from the covariance of the problem, is between two bounds."""
+    """The beta of the portfolio to the index, by the covariance of the problem, lies between two bounds."""
 
     #: Smallest beta.
     lower: t.Optional[float]
     #: Largest beta.
     upper: t.Optional[float]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -765,7 +770,7 @@ class _BetaRow(t.TypedDict):
 
 
 class BetaRow(_BetaRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: BetaParams
@@ -776,9 +781,9 @@ class _BlackLittermanReturns(t.TypedDict):
 
 
 class BlackLittermanReturns(_BlackLittermanReturns, total=False):
-    """Returns above cash at which the index is optimal, moved towards views by their confidence and by covariance."""
+    """The returns above cash at which the index is the best portfolio, moved towards views by their confidence and by covariance."""
 
-    #: Expected returns of portfolios with a confidence. An empty list keeps the prior.
+    #: Expected returns of portfolios with a confidence; none leaves the prior.
     views: t.Sequence[View]
     #: Variance of the prior, as a share of the covariance.
     tau: float
@@ -903,7 +908,7 @@ class _BufferedTopNRule(t.TypedDict):
 class BufferedTopNRule(_BufferedTopNRule, total=False):
     #: Arguments of the class, by name.
     params: BufferedTopNParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -913,15 +918,15 @@ class _CDaRParams(t.TypedDict):
 
 
 class CDaRParams(_CDaRParams, total=False):
-    """The average of the worst historical drawdowns, from returns summed by session, is at most a limit."""
+    """The average of the worst historical drawdowns, returns added up session by session, is at most a limit."""
 
     #: Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction.
     confidence: float
     #: Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions.
     scenarios: t.Optional[int]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -930,7 +935,7 @@ class _CDaRRow(t.TypedDict):
 
 
 class CDaRRow(_CDaRRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: CDaRParams
@@ -958,9 +963,9 @@ class CVaRParams(_CVaRParams, total=False):
     degrees_of_freedom: int
     #: Equal seeds give equal draws.
     seed: int
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -969,7 +974,7 @@ class _CVaRRow(t.TypedDict):
 
 
 class CVaRRow(_CVaRRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: CVaRParams
@@ -1024,24 +1029,24 @@ class _CapmReturns(t.TypedDict):
 
 
 class CapmReturns(_CapmReturns, total=False):
-    """Risk aversion times the covariance with the index: the returns above cash at which the index is optimal. Betas may be shrunk towards one."""
+    """Risk aversion times the covariance with the index: the returns above cash at which the index is the best portfolio. Betas may be shrunk towards one."""
 
     #: Expected return of the index above cash per unit of its variance.
     risk_aversion: float
-    #: Weight of one in each shrunk beta. Unit: fraction.
+    #: Weight of a beta of one. Unit: fraction.
     shrinkage: float
 
 
 class CardinalityParams(t.TypedDict, total=False):
-    """The number of securities held, long or short, is between two bounds."""
+    """The number of names held, long or short, lies between two bounds."""
 
     #: Fewest names held. Unit: names.
     minimum: int
     #: Most names held. Unit: names.
     maximum: int
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -1050,7 +1055,7 @@ class _CardinalityRow(t.TypedDict):
 
 
 class CardinalityRow(_CardinalityRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: CardinalityParams
@@ -1094,7 +1099,7 @@ class _CategoryFilterRule(t.TypedDict):
 class CategoryFilterRule(_CategoryFilterRule, total=False):
     #: Arguments of the class, by name.
     params: CategoryFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -1236,7 +1241,7 @@ class _ComparisonNode(t.TypedDict):
 
 
 class ComparisonNode(_ComparisonNode, total=False):
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
@@ -1251,7 +1256,7 @@ class _ComparisonNodeInput(t.TypedDict):
 
 
 class ComparisonNodeInput(_ComparisonNodeInput, total=False):
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
@@ -1280,22 +1285,22 @@ class _CompositeScoreRule(t.TypedDict):
 class CompositeScoreRule(_CompositeScoreRule, total=False):
     #: Arguments of the class, by name.
     params: CompositeScoreParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
 class Concentration5_10_40Params(t.TypedDict, total=False):
-    """UCITS limits: no security above `single`; securities above `trigger` sum to at most `aggregate`."""
+    """UCITS limits: no name above `single`; the names above `trigger` sum to at most `aggregate`."""
 
     #: Largest weight of one name. Unit: fraction.
     single: float
     #: Weight above which a name counts towards the aggregate. Unit: fraction.
     trigger: float
-    #: Maximum sum of the securities above the trigger. Unit: fraction.
+    #: Largest sum of the names above the trigger. Unit: fraction.
     aggregate: float
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -1304,7 +1309,7 @@ class _Concentration5_10_40Row(t.TypedDict):
 
 
 class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: Concentration5_10_40Params
@@ -1333,17 +1338,17 @@ class ConcentrationPayload(_ConcentrationPayload, total=False):
 
 
 class ConcentrationRICParams(t.TypedDict, total=False):
-    """United States RIC limits: no security above `single`; securities above `trigger` sum to at most `aggregate`."""
+    """United States RIC limits: no name above `single`; the names above `trigger` sum to at most `aggregate`."""
 
     #: Largest weight of one name. Unit: fraction.
     single: float
     #: Weight above which a name counts towards the aggregate. Unit: fraction.
     trigger: float
-    #: Maximum sum of the securities above the trigger. Unit: fraction.
+    #: Largest sum of the names above the trigger. Unit: fraction.
     aggregate: float
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -1352,7 +1357,7 @@ class _ConcentrationRICRow(t.TypedDict):
 
 
 class ConcentrationRICRow(_ConcentrationRICRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: ConcentrationRICParams
@@ -1376,8 +1381,8 @@ class ConstituentChange(t.TypedDict):
 
     #: Session at whose close it happened.
     date: str
-    #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a price bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a security spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no price bar for `max_stale_sessions` sessions, and no corporate action; `missing_price` no price bar on a session, with `missing_prices: "exclude"`; `total_loss` the value of the index was 0.
-    event: t.Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
+    #: `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: it entered for `related`, or left for it; `fast_entry` a change between reviews by `events.fast_entry`: it entered for `related`, or left for it; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
+    event: t.Literal["rebalance", "replacement", "fast_exit", "fast_entry", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
     #: Of the corporate action; null if there is none.
     ex_date: t.Optional[str]
     #: Name into which it turned, or from which it came.
@@ -1442,7 +1447,7 @@ class ConstraintCost(_ConstraintCost, total=False):
 class ConstraintRow(t.TypedDict):
     #: Constraint class; see /optimise/constraint-types.
     type: str
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
@@ -1456,7 +1461,7 @@ class _ConstraintRowInput(t.TypedDict):
 
 
 class ConstraintRowInput(_ConstraintRowInput, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
@@ -1467,7 +1472,7 @@ class ConstraintSet(t.TypedDict):
     id: str
     #: Display name.
     name: str
-    #: Rows in order. An empty list keeps the full-investment default.
+    #: Rows in order; none leaves the full-investment default.
     constraints: t.Sequence[ConstraintRow]
 
 
@@ -1555,9 +1560,9 @@ class CorporateActionsResponse(t.TypedDict):
 
 
 class CovarianceUncertainty(t.TypedDict):
-    """Uncertainty set around the estimated covariances."""
+    """Covariances that are reckoned with beside the estimated ones."""
 
-    #: Maximum error of each covariance, as a fraction of the product of the two volatilities.
+    #: Largest error of each covariance, as a fraction of the product of the two volatilities.
     radius: float
 
 
@@ -1616,7 +1621,7 @@ class _CumulativeCoverageRule(t.TypedDict):
 class CumulativeCoverageRule(_CumulativeCoverageRule, total=False):
     #: Arguments of the class, by name.
     params: CumulativeCoverageParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -1922,7 +1927,7 @@ class _DataStore(t.TypedDict):
     refreshable: bool
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of securities without a CURRENCY; null if none is declared.
+    #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
     currency: t.Optional[str]
     #: How its market is read; null where it is written as it is read.
     mapping: t.Optional[Mapping]
@@ -1988,7 +1993,7 @@ class DataStoreCreate(_DataStoreCreate, total=False):
     tables: t.Mapping[str, str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of securities without a CURRENCY; null if none is declared.
+    #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
     currency: t.Optional[str]
     #: How the market is read where it is not written as the tables are: POST /data/inspect proposes one.
     mapping: t.Optional[MappingInput]
@@ -2003,7 +2008,7 @@ class DataStoreUpdate(t.TypedDict, total=False):
     source: t.Optional[str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of securities without a CURRENCY; null if none is declared.
+    #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
     currency: t.Optional[str]
     #: Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read.
     mapping: t.Optional[MappingChange]
@@ -2050,7 +2055,7 @@ class DataVersions(t.TypedDict):
 
 
 class Datapoint(t.TypedDict):
-    """A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date."""
+    """A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date."""
 
     #: Column or derived datapoint, matched exactly.
     name: str
@@ -2058,11 +2063,11 @@ class Datapoint(t.TypedDict):
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
     lag: int
-    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
+    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
     window: t.Optional[int]
     #: How a window becomes one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the remaining securities that have a value.
+    #: Across the current survivors that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
@@ -2098,17 +2103,17 @@ class _DatapointInput(t.TypedDict):
 
 
 class DatapointInput(_DatapointInput, total=False):
-    """A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date."""
+    """A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date."""
 
     #: Null resolves in the order market, reference, derived.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
     lag: int
-    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
+    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
     window: t.Optional[int]
     #: How a window becomes one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the remaining securities that have a value.
+    #: Across the current survivors that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
@@ -2117,32 +2122,32 @@ class DatapointRequestPluginsCodeDatapointInputs(t.TypedDict):
     name: str
     #: Expression of the values.
     expression: ExpressionNodeInput
-    #: Number of trailing sessions, with a value for each security.
+    #: Trailing sessions of which each security has a value.
     sessions: int
 
 
 class DatapointRequestPluginsCodeDatapoint(t.TypedDict):
     #: What it is.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: SHA-256 of the stored plug-in.
+    #: SHA-256 of the plug-in as it is stored.
     sha256: str
     #: Inputs, in the order of the program.
     inputs: t.Sequence[DatapointRequestPluginsCodeDatapointInputs]
-    #: Parameters, with defaults for those that are not given.
+    #: Those that are given and the defaults of the others.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: The public document that is followed.
     source: str
 
 
 class _DatapointRequestPlugins(t.TypedDict):
-    #: Id of the stored plug-in, in its state when the index is computed.
+    #: Id of the stored plug-in, which is taken as it is when the index is computed.
     plugin: str
 
 
 class DatapointRequestPlugins(_DatapointRequestPlugins, total=False):
-    #: Values of its parameters; the others have their defaults.
+    #: Values of its parameters; those left out have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: The plug-in as it was computed, in the documents of runs; ignored in requests.
+    #: The plug-in as it was computed, in the documents of runs; ignored where it is sent.
     code: DatapointRequestPluginsCodeDatapoint
 
 
@@ -2215,6 +2220,30 @@ class DateRule(_DateRule, total=False):
     day: int
     #: At least this many before the effective date.
     weeks: int
+
+
+class _DayBackfill(t.TypedDict):
+    #: First session.
+    start: Date
+    #: Last session.
+    end: Date
+
+
+class DayBackfill(_DayBackfill, total=False):
+    #: Why, for the register of decisions.
+    reason: t.Optional[str]
+
+
+class DayRun(t.TypedDict, total=False):
+    #: Steps whose results are dropped first: their files are written again.
+    again: t.Sequence[t.Literal["refresh", "run", "publish", "export", "render"]]
+    #: Why, for the register of decisions.
+    reason: t.Optional[str]
+
+
+class DaySkip(t.TypedDict):
+    #: Why, for the register of decisions.
+    reason: str
 
 
 class DaysToTrade(t.TypedDict):
@@ -2317,11 +2346,11 @@ class DerivationPayload(_DerivationPayload, total=False):
     uncertainty: t.Optional[Uncertainty]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCosts]
-    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
+    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimator]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
+    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
-    #: Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.
+    #: Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.
     relax: t.Sequence[RelaxEntry]
 
 
@@ -2349,13 +2378,13 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
+    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
+    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
     #: Constraint rows; none leaves full investment, long only.
     constraints: t.Sequence[ConstraintRowInput]
-    #: Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.
+    #: Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.
     relax: t.Sequence[RelaxEntry]
 
 
@@ -2418,7 +2447,7 @@ class _DividendFilterRule(t.TypedDict):
 class DividendFilterRule(_DividendFilterRule, total=False):
     #: Arguments of the class, by name.
     params: DividendFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -2543,11 +2572,11 @@ class _EffectiveNumberParams(t.TypedDict):
 
 
 class EffectiveNumberParams(_EffectiveNumberParams, total=False):
-    """The effective number of securities (one over the sum of squared weights) is at least a minimum."""
+    """The effective number of names, one over the sum of squared weights, is at least a minimum."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -2556,7 +2585,7 @@ class _EffectiveNumberRow(t.TypedDict):
 
 
 class EffectiveNumberRow(_EffectiveNumberRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: EffectiveNumberParams
@@ -2580,15 +2609,15 @@ class _EqualRiskWeightWeighting(t.TypedDict):
 class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualRiskWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -2604,15 +2633,15 @@ class _EqualWeightWeighting(t.TypedDict):
 class EqualWeightWeighting(_EqualWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -2620,7 +2649,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "DAY_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -2633,13 +2662,13 @@ class ErrorEnvelope(t.TypedDict):
 
 
 class _EventsSpec(t.TypedDict):
-    #: Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
+    #: Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
     share_changes: t.Literal["review", "effective"]
     #: Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction.
     threshold: float
-    #: Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve).
+    #: A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve).
     replacement: t.Literal["none", "next_ranked", "reserve"]
-    #: A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove).
+    #: A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove).
     acquirer: t.Literal["convert", "remove"]
 
 
@@ -2648,24 +2677,24 @@ class EventsSpec(_EventsSpec, total=False):
     reserve: t.Sequence[str]
     #: New securities that enter between reviews, each in place of the lowest-ranked constituent.
     fast_entry: FastEntrySpec
-    #: Constituents that leave between reviews, each replaced by the best-ranked security outside the index.
+    #: Constituents that leave between reviews, each for the best-ranked security that is none.
     fast_exit: FastExitSpec
 
 
 class EventsSpecInput(t.TypedDict, total=False):
-    #: Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
+    #: Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
     share_changes: t.Literal["review", "effective"]
     #: Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction.
     threshold: float
-    #: Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve).
+    #: A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve).
     replacement: t.Literal["none", "next_ranked", "reserve"]
     #: Identifiers in the order in which they enter.
     reserve: t.Sequence[str]
     #: New securities that enter between reviews, each in place of the lowest-ranked constituent.
     fast_entry: FastEntrySpecInput
-    #: Constituents that leave between reviews, each replaced by the best-ranked security outside the index.
+    #: Constituents that leave between reviews, each for the best-ranked security that is none.
     fast_exit: FastExitSpecInput
-    #: A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove).
+    #: A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove).
     acquirer: t.Literal["convert", "remove"]
 
 
@@ -2721,7 +2750,7 @@ class _ExcludeListRule(t.TypedDict):
 class ExcludeListRule(_ExcludeListRule, total=False):
     #: Arguments of the class, by name.
     params: ExcludeListParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -2731,11 +2760,11 @@ class _ExcludeParams(t.TypedDict):
 
 
 class ExcludeParams(_ExcludeParams, total=False):
-    """The securities have no weight."""
+    """The names have no weight."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -2744,7 +2773,7 @@ class _ExcludeRow(t.TypedDict):
 
 
 class ExcludeRow(_ExcludeRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: ExcludeParams
@@ -2821,6 +2850,22 @@ class ExplainedThreshold(t.TypedDict):
     distance: t.Optional[float]
 
 
+class ExportStep(t.TypedDict):
+    """Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery."""
+
+    type: t.Literal["export"]
+    #: Files of each index.
+    files: t.Sequence[ExportedFile]
+
+
+class ExportStepInput(t.TypedDict):
+    """Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery."""
+
+    type: t.Literal["export"]
+    #: Files of each index.
+    files: t.Sequence[ExportedFileInput]
+
+
 class ExportView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
@@ -2834,6 +2879,46 @@ class ExportView(t.TypedDict):
     columns: t.Sequence[str]
     #: Rows, a value a column; dates are YYYY-MM-DD.
     data: t.Sequence[t.Sequence[t.Optional[t.Union[str, float]]]]
+
+
+class _ExportedFile(t.TypedDict):
+    #: Table of the export.
+    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
+    #: Format of the file.
+    format: t.Literal["json", "csv", "arrow", "parquet", "xlsx"]
+    #: Indices of the plan that have the file. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: The whole history up to the session. Otherwise only the session.
+    from_start: bool
+    #: A table without rows on the session, such as a proforma file between announcements, makes no file.
+    optional: bool
+
+
+class ExportedFile(_ExportedFile, total=False):
+    #: Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT.
+    name: str
+    #: Reference column of the groups of the table.
+    by: str
+
+
+class _ExportedFileInput(t.TypedDict):
+    #: Table of the export.
+    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
+
+
+class ExportedFileInput(_ExportedFileInput, total=False):
+    #: Format of the file.
+    format: t.Literal["json", "csv", "arrow", "parquet", "xlsx"]
+    #: Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT.
+    name: str
+    #: Indices of the plan that have the file. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: Reference column of the groups of the table.
+    by: str
+    #: The whole history up to the session. Otherwise only the session.
+    from_start: bool
+    #: A table without rows on the session, such as a proforma file between announcements, makes no file.
+    optional: bool
 
 
 class ExposurePayload(t.TypedDict):
@@ -2902,7 +2987,7 @@ class _ExpressionFilterRule(t.TypedDict):
 class ExpressionFilterRule(_ExpressionFilterRule, total=False):
     #: Arguments of the class, by name.
     params: ExpressionFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -2964,19 +3049,19 @@ class _FactorExposureParams(t.TypedDict):
 
 
 class FactorExposureParams(_FactorExposureParams, total=False):
-    """The exposure of the portfolio, or of its active weights, to a datapoint is between two bounds. A missing value is replaced by the mean."""
+    """The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean."""
 
     #: Smallest exposure.
     lower: t.Optional[t.Union[float, BoundPath]]
     #: Largest exposure.
     upper: t.Optional[t.Union[float, BoundPath]]
-    #: Exposures are z-scores over the securities.
+    #: Exposures are z-scores over the names.
     standardise: bool
     #: Bounds hold for active weights.
     active: bool
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -2985,7 +3070,7 @@ class _FactorExposureRow(t.TypedDict):
 
 
 class FactorExposureRow(_FactorExposureRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: FactorExposureParams
@@ -3035,7 +3120,7 @@ class FastExitSpec(t.TypedDict):
     rank: int
     #: Datapoint, largest first, over constituents and candidates.
     field: str
-    #: Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly.
+    #: Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpec
 
 
@@ -3047,7 +3132,7 @@ class _FastExitSpecInput(t.TypedDict):
 class FastExitSpecInput(_FastExitSpecInput, total=False):
     #: Datapoint, largest first, over constituents and candidates.
     field: str
-    #: Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly.
+    #: Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpecInput
 
 
@@ -3112,7 +3197,7 @@ class _FieldFilterRule(t.TypedDict):
 class FieldFilterRule(_FieldFilterRule, total=False):
     #: Arguments of the class, by name.
     params: FieldFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -3140,18 +3225,18 @@ class _FieldNode(t.TypedDict):
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
     lag: int
-    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
+    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
     window: t.Optional[int]
     #: How a window becomes one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the remaining securities that have a value.
+    #: Across the current survivors that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
 class FieldNode(_FieldNode, total=False):
-    """A datapoint, read for every security on or before the decision date."""
+    """A datapoint, read for every name on or before the decision date."""
 
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
@@ -3162,26 +3247,26 @@ class _FieldNodeInput(t.TypedDict):
 
 
 class FieldNodeInput(_FieldNodeInput, total=False):
-    """A datapoint, read for every security on or before the decision date."""
+    """A datapoint, read for every name on or before the decision date."""
 
     #: Null resolves in the order market, reference, derived.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
     lag: int
-    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
+    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
     window: t.Optional[int]
     #: How a window becomes one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the remaining securities that have a value.
+    #: Across the current survivors that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
 class FieldReturns(t.TypedDict):
-    """A datapoint of the store as of the decision, as a fraction per year. A missing value is replaced by the mean of the others."""
+    """A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others."""
 
-    #: Datapoint with the expected returns: its name, or an expression of datapoints as text or as nodes.
+    #: Datapoint that holds the expected returns: its name, or an expression of datapoints as text or as nodes.
     field: t.Union[str, FieldNodeInput, ExpressionNodeInput]
     type: t.Literal["field"]
 
@@ -3207,15 +3292,15 @@ class _FieldWeightWeighting(t.TypedDict):
 class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FieldWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -3284,15 +3369,15 @@ class _FixedWeightWeighting(t.TypedDict):
 class FixedWeightWeighting(_FixedWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FixedWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -3316,7 +3401,7 @@ class _FreeFloatFilterRule(t.TypedDict):
 class FreeFloatFilterRule(_FreeFloatFilterRule, total=False):
     #: Arguments of the class, by name.
     params: FreeFloatFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -3326,13 +3411,13 @@ class _FreezeParams(t.TypedDict):
 
 
 class FreezeParams(_FreezeParams, total=False):
-    """The securities keep their weight in the reference portfolio."""
+    """The names keep their weight in the reference portfolio."""
 
-    #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -3341,7 +3426,7 @@ class _FreezeRow(t.TypedDict):
 
 
 class FreezeRow(_FreezeRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: FreezeParams
@@ -3435,9 +3520,9 @@ class FrontierPayload(_FrontierPayload, total=False):
 class FullInvestmentParams(t.TypedDict, total=False):
     """The weights sum to one. Present by default unless a WeightSum row replaces it."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -3446,7 +3531,7 @@ class _FullInvestmentRow(t.TypedDict):
 
 
 class FullInvestmentRow(_FullInvestmentRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: FullInvestmentParams
@@ -3463,9 +3548,9 @@ class _FunctionNode(t.TypedDict):
 class FunctionNode(_FunctionNode, total=False):
     """A function of the catalogue with its operands."""
 
-    #: Column whose values define the groups in which the function is applied.
+    #: Column whose values are the groups in which the function is taken.
     by: str
-    #: Securities across which the function is applied: the remaining ones (default), or the whole universe.
+    #: Securities that the function is taken across: those that remain (default), or the whole universe.
     over: t.Literal["selection", "universe"]
     #: Trailing sessions.
     window: int
@@ -3475,7 +3560,7 @@ class FunctionNode(_FunctionNode, total=False):
     low: float
     #: Upper percentile, a fraction.
     high: float
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
@@ -3490,9 +3575,9 @@ class _FunctionNodeInput(t.TypedDict):
 class FunctionNodeInput(_FunctionNodeInput, total=False):
     """A function of the catalogue with its operands."""
 
-    #: Column whose values define the groups in which the function is applied.
+    #: Column whose values are the groups in which the function is taken.
     by: str
-    #: Securities across which the function is applied: the remaining ones (default), or the whole universe.
+    #: Securities that the function is taken across: those that remain (default), or the whole universe.
     over: t.Literal["selection", "universe"]
     #: Trailing sessions.
     window: int
@@ -3502,7 +3587,7 @@ class FunctionNodeInput(_FunctionNodeInput, total=False):
     low: float
     #: Upper percentile, a fraction.
     high: float
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
@@ -3636,13 +3721,13 @@ class GenerateJobStatus(t.TypedDict):
 
 
 class GenerateSyntheticRequest(t.TypedDict, total=False):
-    #: Default: synthetic-{seed}-{n}.
+    #: Default synthetic-{seed}-{n}.
     store_id: str
     #: Display name.
     name: str
-    #: Seed: equal requests give equal content on every platform.
+    #: Same request, same content, on every platform.
     seed: int
-    #: Number of securities at the start; later listings are additional. Multiplied by the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits.
+    #: Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits.
     assets: int
     #: First session.
     start: Date
@@ -3654,7 +3739,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     currency: str
     #: Sectors the names are spread over.
     sectors: int
-    #: Expected annual return of the market.
+    #: Expected return of the market a year.
     market_return: float
     #: Of the market, a year.
     market_volatility: float
@@ -3662,7 +3747,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     specific_volatility: float
     #: Paid quarterly.
     dividend_yield: float
-    #: Probability per asset.
+    #: Per asset.
     splits_per_year: float
     #: Per asset.
     delistings_per_year: float
@@ -3670,7 +3755,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     listings_per_year: float
     #: Fraction of bars removed.
     missing_rate: float
-    #: Activate the store once it is complete.
+    #: Serve the store once it is complete.
     activate: bool
 
 
@@ -3749,7 +3834,7 @@ class _GroupBoundsParams(t.TypedDict):
 
 
 class GroupBoundsParams(_GroupBoundsParams, total=False):
-    """The weight of each group is between two bounds. Securities without a group form a separate group."""
+    """The weight of each group lies between two bounds. Names without a group form one of their own."""
 
     #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
@@ -3757,9 +3842,9 @@ class GroupBoundsParams(_GroupBoundsParams, total=False):
     lower: float
     #: Largest weight of a group. Unit: fraction.
     upper: float
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -3768,7 +3853,7 @@ class _GroupBoundsRow(t.TypedDict):
 
 
 class GroupBoundsRow(_GroupBoundsRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: GroupBoundsParams
@@ -3801,7 +3886,7 @@ class _GroupCardinalityParams(t.TypedDict):
 
 
 class GroupCardinalityParams(_GroupCardinalityParams, total=False):
-    """The number of securities held in each group is between two bounds."""
+    """The number of names held in each group lies between two bounds."""
 
     #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
@@ -3809,9 +3894,9 @@ class GroupCardinalityParams(_GroupCardinalityParams, total=False):
     minimum: int
     #: Most names held in a group. Unit: names.
     maximum: int
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -3820,18 +3905,18 @@ class _GroupCardinalityRow(t.TypedDict):
 
 
 class GroupCardinalityRow(_GroupCardinalityRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: GroupCardinalityParams
 
 
 class GroupLadder(t.TypedDict):
-    #: Weights above this are added up; the others are capped at it.
+    #: Weights above this count together; the others are capped at it.
     each_above: float
-    #: Caps apply if their total exceeds this.
+    #: Caps apply where they exceed this together.
     together_above: float
-    #: Their total weight in that case.
+    #: Their weight together then.
     to: float
 
 
@@ -3860,7 +3945,7 @@ class _GroupLimitRule(t.TypedDict):
 class GroupLimitRule(_GroupLimitRule, total=False):
     #: Arguments of the class, by name.
     params: GroupLimitParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -3887,15 +3972,15 @@ class _GroupWeightWeighting(t.TypedDict):
 class GroupWeightWeighting(_GroupWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: GroupWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -4014,6 +4099,19 @@ class HealthCheck(t.TypedDict):
     message: t.Optional[str]
 
 
+class HeldIndex(t.TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Session since which it is held back.
+    since: str
+    #: Step that holds it back.
+    step: t.Literal["refresh", "run", "publish", "export", "render"]
+    #: Stable code to branch on.
+    code: t.Optional[str]
+    #: Why, in a sentence.
+    reason: str
+
+
 class HierarchicalRiskParityWeightParams(t.TypedDict, total=False):
     """Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other."""
 
@@ -4034,15 +4132,15 @@ class _HierarchicalRiskParityWeightWeighting(t.TypedDict):
 class HierarchicalRiskParityWeightWeighting(_HierarchicalRiskParityWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: HierarchicalRiskParityWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -4053,9 +4151,9 @@ class _HistoricalReturns(t.TypedDict):
 
 
 class HistoricalReturns(_HistoricalReturns, total=False):
-    """Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the securities."""
+    """Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the names."""
 
-    #: Weight of the mean over the securities; 1 makes all returns equal. Unit: fraction.
+    #: Weight of the mean over the names; 1 makes all returns alike. Unit: fraction.
     shrinkage: float
 
 
@@ -4079,7 +4177,7 @@ class _HistoryFilterRule(t.TypedDict):
 class HistoryFilterRule(_HistoryFilterRule, total=False):
     #: Arguments of the class, by name.
     params: HistoryFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -4107,19 +4205,19 @@ class _ImportRequest(t.TypedDict):
 
 
 class ImportRequest(_ImportRequest, total=False):
-    #: Default: the name in lower case, with other characters replaced by dashes.
+    #: Default: the name in lower case, other characters as dashes.
     store_id: str
-    #: Format of the content: an Excel workbook, or a zip of CSV files or of workbooks with one sheet each; csv may also be one CSV file.
+    #: Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is one CSV file, too.
     format: t.Literal["xlsx", "csv.zip", "csv"]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of securities without a CURRENCY; an append keeps that of the store.
+    #: Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store.
     currency: t.Optional[str]
-    #: Mapping of a market that does not follow the template.
+    #: How the market is read where it is not written as the template is.
     mapping: t.Optional[MappingInput]
-    #: Activate the store immediately.
+    #: Serve the store at once.
     activate: bool
-    #: Action if the id is already used: append adds new rows to an imported store.
+    #: What to do when the id is taken: append adds to an imported store what it does not hold.
     on_exists: t.Literal["refuse", "replace", "append"]
     #: The file in base64.
     content: t.Optional[str]
@@ -4225,7 +4323,7 @@ class _IncludeListRule(t.TypedDict):
 class IncludeListRule(_IncludeListRule, total=False):
     #: Arguments of the class, by name.
     params: IncludeListParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -4234,8 +4332,8 @@ class IndexAction(t.TypedDict):
     ex_date: str
     #: Asset identifier.
     identifier: str
-    #: Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one.
-    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING"]
+    #: Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one; SPIN_OFF_EXIT where a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares that it was held in.
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING", "SPIN_OFF_EXIT"]
     #: As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown.
     value: t.Optional[float]
     #: Other identifier of a spin-off, merger or ticker change.
@@ -4270,7 +4368,7 @@ class IndexAction(t.TypedDict):
     divisor_after: t.Optional[float]
     #: Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null.
     proceeds: t.Optional[float]
-    #: Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null.
+    #: Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close, and nothing after it if it leaves then; of a past one as the run took them. Else null.
     received: t.Optional[ReceivedShares]
 
 
@@ -4300,32 +4398,32 @@ class IndexDocumentPluginsCodeDatapointInputs(t.TypedDict):
     name: str
     #: Expression of the values.
     expression: ExpressionNode
-    #: Number of trailing sessions, with a value for each security.
+    #: Trailing sessions of which each security has a value.
     sessions: int
 
 
 class IndexDocumentPluginsCodeDatapoint(t.TypedDict):
     #: What it is.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: SHA-256 of the stored plug-in.
+    #: SHA-256 of the plug-in as it is stored.
     sha256: str
     #: Inputs, in the order of the program.
     inputs: t.Sequence[IndexDocumentPluginsCodeDatapointInputs]
-    #: Parameters, with defaults for those that are not given.
+    #: Those that are given and the defaults of the others.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: The public document that is followed.
     source: str
 
 
 class _IndexDocumentPlugins(t.TypedDict):
-    #: Id of the stored plug-in, in its state when the index is computed.
+    #: Id of the stored plug-in, which is taken as it is when the index is computed.
     plugin: str
-    #: Values of its parameters; the others have their defaults.
+    #: Values of its parameters; those left out have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
 
 
 class IndexDocumentPlugins(_IndexDocumentPlugins, total=False):
-    #: The plug-in as it was computed, in the documents of runs; ignored in requests.
+    #: The plug-in as it was computed, in the documents of runs; ignored where it is sent.
     code: IndexDocumentPluginsCodeDatapoint
 
 
@@ -4334,15 +4432,15 @@ class _IndexDocument(t.TypedDict):
     id: str
     #: Shown beside the id.
     name: str
-    #: Description, free text.
+    #: Free text.
     description: t.Optional[str]
-    #: Exchange whose sessions the index uses.
+    #: Exchange whose sessions are those of the index.
     calendar: str
     #: First rebalance: the first session on or after it.
     base_date: str
     #: Level on the first session. Unit: points.
     base_value: float
-    #: ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.
+    #: ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.
     currency: str
     #: Schedule of the rebalances.
     rebalance: RebalanceSpec
@@ -4355,27 +4453,27 @@ class _IndexDocument(t.TypedDict):
 
 
 class IndexDocument(_IndexDocument, total=False):
-    #: Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money.
+    #: Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money.
     base_market_value: float
     #: Where selection begins.
     universe: UniverseSpec
     #: Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.
     reviews: t.Sequence[ReviewSpec]
-    #: Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store.
+    #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNode]]
-    #: Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.
+    #: Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name.
     plugins: t.Mapping[str, IndexDocumentPlugins]
-    #: Decimals of levels, divisor, index shares and weights, halves away from zero.
+    #: Decimals of levels, divisor, index shares and weights, a half away from zero.
     rounding: RoundingSpec
-    #: Changes between reviews. Default: none.
+    #: Changes between reviews; none unless given.
     events: EventsSpec
     #: Given by an index on another alone.
     kind: t.Literal["overlay"]
-    #: Underlying index of an overlay; a blend has its own list.
+    #: Index beneath an overlay; a blend names its own.
     source_index_id: str
-    #: Type and terms of an overlay on its underlying index.
+    #: What an overlay does with the index beneath it.
     overlay: OverlaySpec
-    #: Changes of the methodology by date, earliest first: history before each stays unchanged.
+    #: Changes of the methodology by their dates, the earliest first: history before each stays as it is.
     amendments: t.Sequence[Amendment]
 
 
@@ -4384,32 +4482,32 @@ class IndexDocumentBodyPluginsCodeDatapointInputs(t.TypedDict):
     name: str
     #: Expression of the values.
     expression: ExpressionNodeInput
-    #: Number of trailing sessions, with a value for each security.
+    #: Trailing sessions of which each security has a value.
     sessions: int
 
 
 class IndexDocumentBodyPluginsCodeDatapoint(t.TypedDict):
     #: What it is.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: SHA-256 of the stored plug-in.
+    #: SHA-256 of the plug-in as it is stored.
     sha256: str
     #: Inputs, in the order of the program.
     inputs: t.Sequence[IndexDocumentBodyPluginsCodeDatapointInputs]
-    #: Parameters, with defaults for those that are not given.
+    #: Those that are given and the defaults of the others.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: The public document that is followed.
     source: str
 
 
 class _IndexDocumentBodyPlugins(t.TypedDict):
-    #: Id of the stored plug-in, in its state when the index is computed.
+    #: Id of the stored plug-in, which is taken as it is when the index is computed.
     plugin: str
 
 
 class IndexDocumentBodyPlugins(_IndexDocumentBodyPlugins, total=False):
-    #: Values of its parameters; the others have their defaults.
+    #: Values of its parameters; those left out have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: The plug-in as it was computed, in the documents of runs; ignored in requests.
+    #: The plug-in as it was computed, in the documents of runs; ignored where it is sent.
     code: IndexDocumentBodyPluginsCodeDatapoint
 
 
@@ -4418,7 +4516,7 @@ class _IndexDocumentBody(t.TypedDict):
     id: str
     #: Shown beside the id.
     name: str
-    #: Exchange whose sessions the index uses.
+    #: Exchange whose sessions are those of the index.
     calendar: str
     #: First rebalance: the first session on or after it.
     base_date: Date
@@ -4427,13 +4525,13 @@ class _IndexDocumentBody(t.TypedDict):
 class IndexDocumentBody(_IndexDocumentBody, total=False):
     """An IndexDocument with the parameters of every rule and weighting class."""
 
-    #: Description, free text.
+    #: Free text.
     description: t.Optional[str]
     #: Level on the first session. Unit: points.
     base_value: float
-    #: Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money.
+    #: Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money.
     base_market_value: float
-    #: ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.
+    #: ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.
     currency: str
     #: Where selection begins.
     universe: UniverseSpecInput
@@ -4441,25 +4539,25 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     rebalance: RebalanceSpecInput
     #: Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.
     reviews: t.Sequence[ReviewSpecInput]
-    #: Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store.
+    #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNodeInput]]
-    #: Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.
+    #: Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name.
     plugins: t.Mapping[str, IndexDocumentBodyPlugins]
-    #: Decimals of levels, divisor, index shares and weights, halves away from zero.
+    #: Decimals of levels, divisor, index shares and weights, a half away from zero.
     rounding: RoundingSpec
     #: Rules of a rule-driven index; exactly one of pipeline and derivation.
     pipeline: t.Optional[PipelineBody]
-    #: Changes between reviews. Default: none.
+    #: Changes between reviews; none unless given.
     events: EventsSpecInput
     #: Optimisation behind a derived index; exactly one of pipeline and derivation.
     derivation: t.Optional[DerivationPayloadInput]
     #: Given by an index on another alone.
     kind: t.Literal["overlay"]
-    #: Underlying index of an overlay; a blend has its own list.
+    #: Index beneath an overlay; a blend names its own.
     source_index_id: str
-    #: Type and terms of an overlay on its underlying index.
+    #: What an overlay does with the index beneath it.
     overlay: OverlaySpecInput
-    #: Changes of the methodology by date, earliest first: history before each stays unchanged.
+    #: Changes of the methodology by their dates, the earliest first: history before each stays as it is.
     amendments: t.Sequence[Amendment]
     #: Free labels.
     tags: t.Sequence[str]
@@ -4569,6 +4667,8 @@ class _IndexExplanation(t.TypedDict):
     entered: t.Optional[ConstituentChange]
     #: How it left last, by as_of; null when it never did. Earlier than `entered` where it came back.
     left: t.Optional[ConstituentChange]
+    #: Changes between reviews, by as_of, by which it entered or left, in their order.
+    replacements: t.Sequence[Replacement]
     #: What the index waits to trade of it; null for nothing.
     order: t.Optional[WaitingOrder]
     #: Weight held at as_of and its change since; null on the rebalance date.
@@ -4674,15 +4774,15 @@ class _InverseVolatilityWeightWeighting(t.TypedDict):
 class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: InverseVolatilityWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -4797,6 +4897,32 @@ class JobStatus(t.TypedDict):
     callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded; its shape is that of the kind.
     result: t.Any
+
+
+class Judgement(t.TypedDict):
+    """A decision of a person about a day of a schedule."""
+
+    #: From 1, without a gap, by schedule.
+    seq: int
+    #: Time of the decision, ISO-8601 UTC with offset.
+    at: str
+    #: Name of the key; `local` where none is asked for.
+    author: str
+    #: Id of the key; null where none is asked for.
+    key_id: t.Optional[str]
+    #: What was decided.
+    action: t.Literal["run", "backfill", "skip"]
+    #: The schedule.
+    schedule_id: str
+    #: Session concerned, of a backfill the first.
+    date: str
+    #: Why.
+    reason: t.Optional[str]
+
+
+class Judgements(t.TypedDict):
+    #: Newest first.
+    judgements: t.Sequence[Judgement]
 
 
 class LadderCaps(t.TypedDict, total=False):
@@ -5140,20 +5266,20 @@ class LimitsView(t.TypedDict):
 
 
 class _LinearConstraintParams(t.TypedDict):
-    #: Coefficient of each security.
+    #: Coefficient of each name.
     coefficients: t.Mapping[str, float]
 
 
 class LinearConstraintParams(_LinearConstraintParams, total=False):
-    """A weighted sum of weights is between two bounds; securities without a coefficient count as zero."""
+    """A weighted sum of weights lies between two bounds; names without a coefficient count as zero."""
 
     #: Smallest sum.
     lower: t.Optional[float]
     #: Largest sum.
     upper: t.Optional[float]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5162,7 +5288,7 @@ class _LinearConstraintRow(t.TypedDict):
 
 
 class LinearConstraintRow(_LinearConstraintRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: LinearConstraintParams
@@ -5195,7 +5321,7 @@ class _LiquidityFilterRule(t.TypedDict):
 class LiquidityFilterRule(_LiquidityFilterRule, total=False):
     #: Arguments of the class, by name.
     params: LiquidityFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5205,17 +5331,17 @@ class _LiquidityParams(t.TypedDict):
 
 
 class LiquidityParams(_LiquidityParams, total=False):
-    """No trade from the previous solved weights exceeds a share of the median value traded over some days. A security without a known value traded is not traded."""
+    """No trade from the previous solved weights takes more than a share of the median value traded over some days. A name without a known value traded is not traded."""
 
-    #: Maximum share of the value traded. Unit: fraction.
+    #: Largest share of the value traded. Unit: fraction.
     participation: float
     #: Days a trade may take. Unit: days.
     days: float
     #: Trailing sessions of the median. Unit: sessions.
     window: int
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5224,7 +5350,7 @@ class _LiquidityRow(t.TypedDict):
 
 
 class LiquidityRow(_LiquidityRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: LiquidityParams
@@ -5284,11 +5410,11 @@ class LoadJobStatus(t.TypedDict):
 
 
 class LongOnlyParams(t.TypedDict, total=False):
-    """No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the securities in its scope."""
+    """No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the names it covers."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5297,44 +5423,53 @@ class _LongOnlyRow(t.TypedDict):
 
 
 class LongOnlyRow(_LongOnlyRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: LongOnlyParams
 
 
-class Mapping(t.TypedDict):
-    """Mapping of tables in their original format to a market. Unmapped columns are read by name."""
+class MadeFile(t.TypedDict):
+    #: Name of the file.
+    name: str
+    #: Size in bytes.
+    bytes: int
+    #: SHA-256 of its bytes.
+    sha256: str
 
-    #: long: one row per security and date. wide: one row per date and one column per security.
+
+class Mapping(t.TypedDict):
+    """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
+
+    #: long: a row a name and date. wide: a row a date and a column a name.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
+    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
     fields: t.Mapping[str, str]
-    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
+    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
     columns: t.Mapping[str, str]
-    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
+    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
+    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
     date_format: t.Optional[str]
-    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
+    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
     decimal: t.Literal[".", ","]
-    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
+    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
+    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
+    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or read as no price.
+    #: A price of 0: refused, or no price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
+    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
+    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
     adjusted_close: t.Optional[str]
     #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
@@ -5343,35 +5478,35 @@ class Mapping(t.TypedDict):
 class MappingAnswers(t.TypedDict, total=False):
     """Members of a mapping, and the adjustment, that are said beforehand: they are not asked."""
 
-    #: long: one row per security and date. wide: one row per date and one column per security.
+    #: long: a row a name and date. wide: a row a date and a column a name.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
+    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
     fields: t.Mapping[str, str]
-    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
+    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
     columns: t.Mapping[str, str]
-    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
+    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
+    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
     date_format: t.Optional[str]
-    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
+    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
     decimal: t.Literal[".", ","]
-    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
+    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
+    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
+    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or read as no price.
+    #: A price of 0: refused, or no price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
+    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
+    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
     adjusted_close: t.Optional[str]
     #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
@@ -5380,74 +5515,74 @@ class MappingAnswers(t.TypedDict, total=False):
 
 
 class MappingChange(t.TypedDict, total=False):
-    """Members of a mapping to change; the others stay unchanged. A member is replaced as a whole."""
+    """Members of a mapping that change; the others stay as they are. A member is replaced as a whole."""
 
-    #: long: one row per security and date. wide: one row per date and one column per security.
+    #: long: a row a name and date. wide: a row a date and a column a name.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
+    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
     fields: t.Mapping[str, str]
-    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
+    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
     columns: t.Mapping[str, str]
-    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
+    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
+    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
     date_format: t.Optional[str]
-    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
+    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
     decimal: t.Literal[".", ","]
-    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
+    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
+    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
+    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or read as no price.
+    #: A price of 0: refused, or no price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
+    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
+    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
     adjusted_close: t.Optional[str]
     #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
 
 
 class MappingInput(t.TypedDict, total=False):
-    """Mapping of tables in their original format to a market. Unmapped columns are read by name."""
+    """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
 
-    #: long: one row per security and date. wide: one row per date and one column per security.
+    #: long: a row a name and date. wide: a row a date and a column a name.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
+    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
     fields: t.Mapping[str, str]
-    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
+    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
     columns: t.Mapping[str, str]
-    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
+    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
+    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
     date_format: t.Optional[str]
-    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
+    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
     decimal: t.Literal[".", ","]
-    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
+    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
+    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
+    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or read as no price.
+    #: A price of 0: refused, or no price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
+    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
+    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
     adjusted_close: t.Optional[str]
     #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
@@ -5510,7 +5645,7 @@ class _MarketCapFilterRule(t.TypedDict):
 class MarketCapFilterRule(_MarketCapFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MarketCapFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5528,15 +5663,15 @@ class _MarketCapWeightWeighting(t.TypedDict):
 class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MarketCapWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -5656,7 +5791,7 @@ class _MembershipFilterRule(t.TypedDict):
 class MembershipFilterRule(_MembershipFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MembershipFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5777,16 +5912,16 @@ class MinVarianceObjective(t.TypedDict):
 
 
 class _MinimumHoldingParams(t.TypedDict):
-    #: Minimum weight of a held security. Unit: fraction.
+    #: Smallest weight of a held name. Unit: fraction.
     threshold: float
 
 
 class MinimumHoldingParams(_MinimumHoldingParams, total=False):
-    """A security has at least a threshold weight, or none. Short positions are not affected."""
+    """A name is held with at least a threshold of weight, or not at all. Short positions are not affected."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5795,7 +5930,7 @@ class _MinimumHoldingRow(t.TypedDict):
 
 
 class MinimumHoldingRow(_MinimumHoldingRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: MinimumHoldingParams
@@ -5821,15 +5956,15 @@ class _MinimumVarianceWeightWeighting(t.TypedDict):
 class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MinimumVarianceWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -5857,7 +5992,7 @@ class _MomentumFilterRule(t.TypedDict):
 class MomentumFilterRule(_MomentumFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MomentumFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5910,7 +6045,7 @@ class _NotNode(t.TypedDict):
 class NotNode(_NotNode, total=False):
     """The operand must fail."""
 
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
@@ -5923,7 +6058,7 @@ class _NotNodeInput(t.TypedDict):
 class NotNodeInput(_NotNodeInput, total=False):
     """The operand must fail."""
 
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
@@ -5991,7 +6126,7 @@ class _OnePerIssuerRule(t.TypedDict):
 class OnePerIssuerRule(_OnePerIssuerRule, total=False):
     #: Arguments of the class, by name.
     params: OnePerIssuerParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -6050,11 +6185,11 @@ class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
+    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
+    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
-    #: Rebalance to target: the latest on or before this day; null for the latest.
+    #: Rebalance to target: the latest on or before this day; null takes the latest.
     as_of: t.Optional[Date]
     #: First day of the window of the risk model.
     start: t.Optional[Date]
@@ -6080,11 +6215,11 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
+    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
+    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
-    #: Rebalance to target: the latest on or before this day; null for the latest.
+    #: Rebalance to target: the latest on or before this day; null takes the latest.
     as_of: t.Optional[Date]
     #: First day of the window of the risk model.
     start: t.Optional[Date]
@@ -6186,9 +6321,9 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
+    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
+    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
     #: Rows of the catalogue; none leaves the full-investment default.
     constraints: t.Sequence[ConstraintRowBody]
@@ -6496,9 +6631,9 @@ class PipelineSpec(t.TypedDict):
 
 
 class PluginInputs(t.TypedDict):
-    #: Numeric expression, such as `max(CLOSE, window=252)`.
+    #: Expression of numbers, as `max(CLOSE, window=252)`.
     expression: str
-    #: Number of trailing sessions up to the decision date, with one value of the expression each.
+    #: Trailing sessions up to the decision date, of which the expression gives one value each.
     sessions: int
 
 
@@ -6520,7 +6655,7 @@ class Plugin(t.TypedDict):
     name: str
     #: Free text.
     description: t.Optional[str]
-    #: Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.
+    #: The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights.
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: Columns that it reads, by name.
     inputs: t.Mapping[str, PluginInputs]
@@ -6564,17 +6699,17 @@ class _PluginFilterRule(t.TypedDict):
 class PluginFilterRule(_PluginFilterRule, total=False):
     #: Arguments of the class, by name.
     params: PluginFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
 class _PluginUpsertInputs(t.TypedDict):
-    #: Numeric expression, such as `max(CLOSE, window=252)`.
+    #: Expression of numbers, as `max(CLOSE, window=252)`.
     expression: str
 
 
 class PluginUpsertInputs(_PluginUpsertInputs, total=False):
-    #: Number of trailing sessions up to the decision date, with one value of the expression each.
+    #: Trailing sessions up to the decision date, of which the expression gives one value each.
     sessions: int
 
 
@@ -6595,7 +6730,7 @@ class PluginUpsertParameters(_PluginUpsertParameters, total=False):
 class _PluginUpsert(t.TypedDict):
     #: Display name.
     name: str
-    #: Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.
+    #: The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights.
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. Of several sessions, those of a security lie together, the latest last.
     inputs: t.Mapping[str, t.Union[str, PluginUpsertInputs]]
@@ -6624,15 +6759,15 @@ class _PluginWeightWeighting(t.TypedDict):
 class PluginWeightWeighting(_PluginWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: PluginWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -6662,7 +6797,7 @@ class PortfolioBookPayload(t.TypedDict):
 
 
 class PositionBoundsParams(t.TypedDict, total=False):
-    """Each weight is between two bounds. A negative lower bound lifts LongOnly for the securities in its scope."""
+    """Each weight lies between two bounds. A negative lower bound lifts LongOnly for the names it covers."""
 
     #: Smallest weight. Unit: fraction.
     lower: float
@@ -6670,9 +6805,9 @@ class PositionBoundsParams(t.TypedDict, total=False):
     upper: float
     #: Names the row covers; without any all of them.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -6681,7 +6816,7 @@ class _PositionBoundsRow(t.TypedDict):
 
 
 class PositionBoundsRow(_PositionBoundsRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: PositionBoundsParams
@@ -6810,6 +6945,8 @@ class PreviewResponse(_PreviewResponse, total=False):
     overlay: PreviewOverlay
     #: Of an index that rebalances on breaches: the rule that is watched.
     limits: PreviewLimits
+    #: Of an index whose constituents change between reviews (`events`): the changes decided on resolved_date. Assets and weights are what the rules decide.
+    replacements: t.Sequence[Replacement]
 
 
 class PreviewSolve(t.TypedDict):
@@ -6858,7 +6995,7 @@ class _PriceFilterRule(t.TypedDict):
 class PriceFilterRule(_PriceFilterRule, total=False):
     #: Arguments of the class, by name.
     params: PriceFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -6887,15 +7024,15 @@ class _PriceWeightWeighting(t.TypedDict):
 class PriceWeightWeighting(_PriceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: PriceWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -6930,9 +7067,9 @@ class PublicKey(t.TypedDict):
     key_id: str
     #: The 32 bytes of an Ed25519 public key, in base64.
     public_key: str
-    #: Time of its creation, ISO-8601 UTC with offset.
+    #: Time of its making, ISO-8601 UTC with offset.
     valid_from: str
-    #: Time from which it is no longer used; null for the current key.
+    #: Time from which it signs no more; null of the key in use.
     valid_until: t.Optional[str]
 
 
@@ -6965,11 +7102,11 @@ class PublicationEntry(t.TypedDict):
     seq: int
     #: The index, or the strategy where strategies are runs too.
     index_id: str
-    #: Session of the close.
+    #: Session whose close it is.
     date: str
-    #: A restatement replaces earlier entries of its date.
+    #: A restatement takes the place of earlier entries of its date.
     kind: t.Literal["close", "restatement"]
-    #: Price return level; null if prices include dividends.
+    #: Price return level; null where prices include dividends.
     price: t.Optional[float]
     #: Total return level.
     total: t.Optional[float]
@@ -6981,17 +7118,17 @@ class PublicationEntry(t.TypedDict):
     composition_hash: str
     #: Content hash of the data of the run.
     data_hash: t.Optional[str]
-    #: Version of the definition; null if unknown.
+    #: Version of the definition; null where not known.
     index_version: t.Optional[int]
     #: Version of the engine of the run.
     engine: t.Optional[str]
-    #: Reason for a restatement, or for a publication without price bars of some constituents; null for any other close.
+    #: Why it was restated, or published without bars of names of the index; null of any other close.
     reason: t.Optional[str]
     #: Time of the publication, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key; local without authentication.
+    #: Name of the key; local where none is asked for.
     author: str
-    #: Hash of the previous entry; 64 zeros in the first.
+    #: Hash of the entry before; 64 zeros in the first.
     previous: str
     #: SHA-256 of the canonical JSON of the entry without hash and signature.
     hash: str
@@ -7008,8 +7145,27 @@ class PublishRequest(t.TypedDict, total=False):
     through: Date
     #: Whether closes that differ are published again.
     restate: bool
-    #: Why, for the log; a restatement needs one.
+    #: Reason for the log; a restatement requires one.
     reason: str
+    #: Publish closes for which constituents have no bar; their entries record it.
+    allow_partial: bool
+
+
+class PublishStep(t.TypedDict):
+    """Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed."""
+
+    type: t.Literal["publish"]
+    #: Publish closes for which constituents have no bar; their entries record it.
+    allow_partial: bool
+
+
+class _PublishStepInput(t.TypedDict):
+    type: t.Literal["publish"]
+
+
+class PublishStepInput(_PublishStepInput, total=False):
+    """Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed."""
+
     #: Publish closes for which constituents have no bar; their entries record it.
     allow_partial: bool
 
@@ -7054,7 +7210,7 @@ class _QuotaRule(t.TypedDict):
 class QuotaRule(_QuotaRule, total=False):
     #: Arguments of the class, by name.
     params: QuotaParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -7085,7 +7241,7 @@ class _RangeFilterRule(t.TypedDict):
 class RangeFilterRule(_RangeFilterRule, total=False):
     #: Arguments of the class, by name.
     params: RangeFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -7110,15 +7266,15 @@ class _RankWeightWeighting(t.TypedDict):
 class RankWeightWeighting(_RankWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: RankWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -7166,12 +7322,14 @@ class RebalancePack(t.TypedDict):
     requested_as_of: t.Optional[str]
     #: Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session.
     as_of: str
-    #: Effective date of the rebalance on or after it; null where the calendar has none.
+    #: Effective date of the rebalance or change of constituents on or after it; null where the calendar has none.
     effective: t.Optional[str]
     #: Session on which the weights were decided.
     decision: str
     #: Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve.
     basis: t.Literal["announced", "indicative", "in_force"]
+    #: Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending.
+    replacements: t.Sequence[Replacement]
     #: The accounts in the order of the request, that of `aum` last.
     accounts: t.Sequence[PackedAccount]
     #: Days that the orders take, over the names traded.
@@ -7686,6 +7844,25 @@ class RefreshResult(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
+class RefreshStep(t.TypedDict):
+    """Refreshes the served store from its source. The day waits until the store has prices of the session."""
+
+    type: t.Literal["refresh"]
+    #: Finding codes that reject the whole refresh.
+    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
+
+
+class _RefreshStepInput(t.TypedDict):
+    type: t.Literal["refresh"]
+
+
+class RefreshStepInput(_RefreshStepInput, total=False):
+    """Refreshes the served store from its source. The day waits until the store has prices of the session."""
+
+    #: Finding codes that reject the whole refresh.
+    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
+
+
 class RelativeMetricsPayload(t.TypedDict):
     #: The benchmark as it was named.
     reference: BenchmarkRef
@@ -7719,15 +7896,15 @@ class _RelativePositionBoundsParams(t.TypedDict):
 
 
 class RelativePositionBoundsParams(_RelativePositionBoundsParams, total=False):
-    """Each weight is between two multiples of its index weight."""
+    """Each weight lies between two multiples of its index weight."""
 
     #: Smallest multiple of the index weight. Unit: multiple.
     lower: float
     #: Names the row covers; without any all of them.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -7736,18 +7913,18 @@ class _RelativePositionBoundsRow(t.TypedDict):
 
 
 class RelativePositionBoundsRow(_RelativePositionBoundsRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: RelativePositionBoundsParams
 
 
 class RelaxEntry(t.TypedDict):
-    """Constraint row with the limits to try if the problem is infeasible."""
+    """A constraint row with the limits it takes where no weights keep all rows."""
 
     #: Id of the constraint row that is relaxed.
     row: str
-    #: Limits to try for the row, in order: a number replaces its main limit, an object the parameters that it contains.
+    #: Limits that the row takes one after the other: a number replaces its main limit, an object the parameters it names.
     steps: t.Sequence[t.Union[float, t.Mapping[str, t.Any]]]
 
 
@@ -7833,6 +8010,33 @@ class RenderResult(t.TypedDict):
     pages: int
 
 
+class RenderStep(t.TypedDict):
+    """Renders a report of each index as PDF and keeps it with the day for delivery."""
+
+    type: t.Literal["render"]
+    #: A stored template, or a built-in such as FACTSHEET-A4.
+    template_id: str
+    #: Indices of the plan that have the report. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: Pattern of the file name.
+    name: str
+
+
+class _RenderStepInput(t.TypedDict):
+    type: t.Literal["render"]
+    #: A stored template, or a built-in such as FACTSHEET-A4.
+    template_id: str
+
+
+class RenderStepInput(_RenderStepInput, total=False):
+    """Renders a report of each index as PDF and keeps it with the day for delivery."""
+
+    #: Indices of the plan that have the report. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: Pattern of the file name.
+    name: str
+
+
 class _RepairRequest(t.TypedDict):
     #: Ids of the data warnings whose repairs are applied.
     doubts: t.Sequence[str]
@@ -7845,6 +8049,25 @@ class RepairRequest(_RepairRequest, total=False):
     name: str
     #: Serve the new store at once.
     activate: bool
+
+
+class Replacement(t.TypedDict):
+    #: Effective date: it takes effect at the close.
+    date: str
+    #: `next_ranked`: the best-ranked security that the last review left out, for a constituent that left; `reserve`: the first security of `events.reserve` with a price, for a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough.
+    rule: t.Literal["next_ranked", "reserve", "fast_exit", "fast_entry"]
+    #: Security that entered.
+    entered: str
+    #: Constituent that it replaced.
+    left: str
+    #: Session whose data decided it.
+    decision_date: str
+    #: Session whose data ranked the security: of `next_ranked` the reference date of the review that left it out. Null for a reserve list.
+    ranked_on: t.Optional[str]
+    #: Rank of the security that entered: of `next_ranked` among those that the review left out, of `reserve` its place in the list, else by the datapoint of the rule.
+    rank: int
+    #: Rank of the constituent by the same datapoint; null if it left by an event, as a merger, or has no value.
+    left_rank: t.Optional[int]
 
 
 class ReplayJobStatus(t.TypedDict):
@@ -7993,13 +8216,13 @@ class ResampledFrontier(t.TypedDict):
 
 
 class Resampling(t.TypedDict, total=False):
-    """A frontier averaged over draws from the estimated moments, in addition to that of the estimates themselves."""
+    """A frontier averaged over draws from the estimated moments, beside the one of the estimates themselves."""
 
-    #: Number of histories drawn.
+    #: Histories drawn.
     draws: int
     #: Equal seeds give equal draws, on any number of workers.
     seed: int
-    #: Number of returns in each history. Null: as many as the window has.
+    #: Returns of each history; null draws as many as the window has.
     sessions: t.Optional[int]
 
 
@@ -8021,34 +8244,34 @@ class ReturnStatistics(t.TypedDict):
 
 
 class ReturnsUncertainty(t.TypedDict):
-    """Uncertainty set around the stated expected returns."""
+    """Expected returns that are reckoned with beside the stated ones."""
 
-    #: Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security.
+    #: Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval.
     set: t.Literal["ellipsoid", "diagonal", "box"]
-    #: Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security.
+    #: Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name.
     radius: float
-    #: Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window.
+    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window.
     sessions: t.Optional[int]
 
 
 class _ReturnsUncertaintyInput(t.TypedDict):
-    #: Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security.
+    #: Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name.
     radius: float
 
 
 class ReturnsUncertaintyInput(_ReturnsUncertaintyInput, total=False):
-    """Uncertainty set around the stated expected returns."""
+    """Expected returns that are reckoned with beside the stated ones."""
 
-    #: Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security.
+    #: Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval.
     set: t.Literal["ellipsoid", "diagonal", "box"]
-    #: Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window.
+    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window.
     sessions: t.Optional[int]
 
 
 class _ReviewSpec(t.TypedDict):
     #: Snapshots name it; `rebalance` is the one of the document itself.
     id: str
-    #: Schedule, in the form of `rebalance` of the document.
+    #: As `rebalance` of the document.
     schedule: RebalanceSpec
     #: Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares).
     scope: t.Literal["membership", "weights", "shares"]
@@ -8069,7 +8292,7 @@ class _ReviewSpecInput(t.TypedDict):
 
 
 class ReviewSpecInput(_ReviewSpecInput, total=False):
-    #: Schedule, in the form of `rebalance` of the document.
+    #: As `rebalance` of the document.
     schedule: RebalanceSpecInput
     #: Default: that of the pipeline.
     selection: t.Sequence[RuleSpecInput]
@@ -8388,7 +8611,7 @@ class RiskModelRequest(t.TypedDict, total=False):
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
-    #: Whether dividends count.
+    #: Total returns include dividends; price returns do not.
     returns: t.Literal["total", "price"]
 
 
@@ -8518,7 +8741,7 @@ class RiskValidationJobStatus(t.TypedDict):
 class RiskValidationRequest(t.TypedDict, total=False):
     #: First day a forecast is made on; by default the first with a whole window behind it.
     start: t.Optional[Date]
-    #: Last day of an outcome.
+    #: Last outcome date.
     end: t.Optional[Date]
     #: Returns behind each forecast, up to its day.
     sessions: int
@@ -8567,7 +8790,7 @@ class RiskValidationView(t.TypedDict):
     sessions: int
     #: Sessions of an outcome.
     horizon: int
-    #: Index whose held weights are a portfolio.
+    #: Index whose weights are tested as a portfolio.
     index_id: t.Optional[str]
     #: Day of the first forecast.
     start: str
@@ -8630,20 +8853,20 @@ class RollingRiskView(t.TypedDict):
 
 
 class RoundingSpec(t.TypedDict, total=False):
-    #: Decimals of published, exported and printed levels. They are computed in full precision. Unit: decimals.
+    #: Of published, exported and printed levels. They are computed in full. Unit: decimals.
     level: int
-    #: Decimals of the divisor in the calculation, whenever it changes. Unit: decimals.
+    #: Of the divisor, in the calculation: whenever it changes. Unit: decimals.
     divisor: int
-    #: Decimals of index shares in the calculation, whenever they change. Requires base_market_value. Unit: decimals.
+    #: Of index shares, in the calculation: whenever they change. It needs base_market_value. Unit: decimals.
     shares: int
-    #: Decimals of published, exported and printed weights. They are computed in full precision. Unit: decimals.
+    #: Of published, exported and printed weights. They are computed in full. Unit: decimals.
     weights: int
 
 
 class RuleFallback(t.TypedDict):
-    #: Used if the previous parameters keep fewer securities than this.
+    #: Taken where fewer securities than this are kept by the parameters before.
     when_fewer_than: int
-    #: Parameters that replace those of the rule; the others stay.
+    #: Parameters that take the place of those of the rule; the others stay.
     params: t.Mapping[str, t.Any]
 
 
@@ -8657,7 +8880,7 @@ class _RuleSpec(t.TypedDict):
 
 
 class RuleSpec(_RuleSpec, total=False):
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -8671,7 +8894,7 @@ class _RuleSpecInput(t.TypedDict):
 class RuleSpecInput(_RuleSpecInput, total=False):
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -8701,6 +8924,12 @@ class RunDifference(t.TypedDict):
 
 #: An index or strategy, whose newest run is meant, or one run of it by ID@RUN.
 RunOf = str
+
+class RunStep(t.TypedDict):
+    """Runs every index of the plan whose stored run is stale or ends before the session, on the terms of that run: parents first, then derived indices, overlays and blends."""
+
+    type: t.Literal["run"]
+
 
 class RunSummaryCollection(t.TypedDict):
     #: A row a run, by id.
@@ -9004,6 +9233,166 @@ class ScenariosView(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
+class Schedule(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Free text.
+    description: t.Optional[str]
+    #: Whether days begin of themselves.
+    enabled: bool
+    #: Indices of the family, in any order: parents are computed first.
+    indices: t.Sequence[str]
+    #: Exchange whose sessions have a day.
+    calendar: str
+    #: Local time at which the day of a session begins.
+    at: str
+    #: Days after the session: 1 begins on the morning after.
+    day_offset: int
+    #: Time zone of the IANA database. Default: that of the calendar.
+    time_zone: t.Optional[str]
+    #: Minutes after the beginning by which the day is to be done; one that is not is late.
+    deadline_minutes: t.Optional[int]
+    #: Minutes until a day that waits or is blocked is looked at again.
+    retry_minutes: int
+    #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
+    catch_up: int
+    #: What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop).
+    on_failure: t.Literal["continue", "stop"]
+    #: Steps of a day, in their order.
+    steps: t.Sequence[t.Union[RefreshStep, RunStep, PublishStep, ExportStep, RenderStep]]
+    #: First session.
+    starts_on: str
+    #: The schedule.
+    schedule_id: str
+    #: Time of its last change, ISO-8601 UTC with offset.
+    updated_at: str
+
+
+class _ScheduleBody(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Indices of the family, in any order: parents are computed first.
+    indices: t.Sequence[str]
+    #: Exchange whose sessions have a day.
+    calendar: str
+    #: Local time at which the day of a session begins.
+    at: str
+    #: Steps of a day, in their order.
+    steps: t.Sequence[t.Union[RefreshStepInput, RunStep, PublishStepInput, ExportStepInput, RenderStepInput]]
+
+
+class ScheduleBody(_ScheduleBody, total=False):
+    #: Free text.
+    description: t.Optional[str]
+    #: Whether days begin of themselves.
+    enabled: bool
+    #: Days after the session: 1 begins on the morning after.
+    day_offset: int
+    #: Time zone of the IANA database. Default: that of the calendar.
+    time_zone: t.Optional[str]
+    #: Minutes after the beginning by which the day is to be done; one that is not is late.
+    deadline_minutes: t.Optional[int]
+    #: Minutes until a day that waits or is blocked is looked at again.
+    retry_minutes: int
+    #: First session. Default: the session of the day on which the schedule is stored, or the next one.
+    starts_on: Date
+    #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
+    catch_up: int
+    #: What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop).
+    on_failure: t.Literal["continue", "stop"]
+
+
+class ScheduleCollection(t.TypedDict):
+    #: Schedules by id.
+    schedules: t.Sequence[Schedule]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class ScheduleDay(t.TypedDict):
+    """The day of a session: what was planned, and what came of it."""
+
+    #: The schedule.
+    schedule_id: str
+    #: Session.
+    date: str
+    #: State of the day.
+    state: t.Literal["waiting", "running", "blocked", "done", "skipped", "missed"]
+    #: Why the day waits, is blocked, was skipped or missed.
+    reason: t.Optional[str]
+    #: When it was to begin.
+    due_at: str
+    #: When it is to be done.
+    deadline_at: t.Optional[str]
+    #: Whether it was not done by then.
+    is_late: bool
+    #: Begin of the first attempt.
+    started_at: t.Optional[str]
+    #: When it was done, skipped or missed.
+    finished_at: t.Optional[str]
+    #: When it resumes; null once it has ended.
+    next_attempt_at: t.Optional[str]
+    #: Times that its steps were performed.
+    rounds: int
+    #: Version of the schedule that it follows.
+    version: t.Optional[int]
+    #: Author of that version, in whose name closes are published.
+    author: str
+    #: Indices that are held back.
+    held: t.Sequence[HeldIndex]
+    #: Steps, in their order.
+    steps: t.Sequence[StepRecord]
+
+
+class ScheduleDaySummary(t.TypedDict):
+    #: The schedule.
+    schedule_id: str
+    #: Session.
+    date: str
+    #: State of the day.
+    state: t.Literal["waiting", "running", "blocked", "done", "skipped", "missed"]
+    #: Why the day waits, is blocked, was skipped or missed.
+    reason: t.Optional[str]
+    #: When it was to begin.
+    due_at: str
+    #: When it is to be done.
+    deadline_at: t.Optional[str]
+    #: Whether it was not done by then.
+    is_late: bool
+    #: Begin of the first attempt.
+    started_at: t.Optional[str]
+    #: When it was done, skipped or missed.
+    finished_at: t.Optional[str]
+    #: When it resumes; null once it has ended.
+    next_attempt_at: t.Optional[str]
+    #: Times that its steps were performed.
+    rounds: int
+    #: Version of the schedule that it follows.
+    version: t.Optional[int]
+    #: Author of that version, in whose name closes are published.
+    author: str
+    #: Indices that are held back.
+    held: t.Sequence[HeldIndex]
+    #: First step that is not done; null if all are.
+    step: t.Optional[t.Literal["refresh", "run", "publish", "export", "render"]]
+
+
+class ScheduleDaysNext(t.TypedDict):
+    #: Session.
+    date: str
+    #: When its day begins.
+    due_at: str
+
+
+class ScheduleDays(t.TypedDict):
+    #: Newest first.
+    days: t.Sequence[ScheduleDaySummary]
+    #: Next day; null for a schedule that is not enabled and at the end of the calendar.
+    next: t.Optional[ScheduleDaysNext]
+
+
 class _ScheduleView(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -9060,7 +9449,7 @@ class _SeasoningFilterRule(t.TypedDict):
 class SeasoningFilterRule(_SeasoningFilterRule, total=False):
     #: Arguments of the class, by name.
     params: SeasoningFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -9241,9 +9630,9 @@ class SimulationView(t.TypedDict):
 
 
 class SingleLadder(t.TypedDict):
-    #: Caps apply if any weight is above this.
+    #: Caps apply where any weight is above this.
     above: float
-    #: Maximum weight in that case.
+    #: Largest weight then.
     to: float
 
 
@@ -9259,7 +9648,7 @@ class SkippedCauses(t.TypedDict):
 class SmallGroup(t.TypedDict):
     #: Index weight below which a group is small. Unit: fraction.
     below: float
-    #: Maximum weight of a small group, as a multiple of its index weight.
+    #: Largest weight of a small group, as a multiple of its index weight.
     multiple: float
 
 
@@ -9383,6 +9772,57 @@ class StatGridBlockInput(_StatGridBlockInput, total=False):
     values: t.Optional[t.Mapping[str, str]]
 
 
+class StepItem(t.TypedDict):
+    #: An index, a file, or a file and its recipient.
+    key: str
+    #: Index concerned; null for the whole family.
+    index_id: t.Optional[str]
+    #: Result so far.
+    state: t.Literal["waiting", "blocked", "failed", "done"]
+    #: Error code of a failed or blocked one.
+    code: t.Optional[str]
+    #: What was done, or why it was not.
+    message: str
+    #: Time of the result.
+    at: str
+    #: Job that does it.
+    job_id: t.Optional[str]
+    #: File that was made.
+    file: t.Optional[MadeFile]
+    #: More about the result.
+    detail: t.Optional[t.Mapping[str, t.Any]]
+
+
+class StepLogLine(t.TypedDict):
+    #: Time of the line.
+    at: str
+    #: A sentence for people.
+    message: str
+
+
+class StepRecord(t.TypedDict):
+    #: Kind of the step.
+    type: t.Literal["refresh", "run", "publish", "export", "render"]
+    #: State of the step.
+    state: t.Literal["pending", "running", "waiting", "failed", "done"]
+    #: Times that it was begun.
+    attempts: int
+    #: Begin of the first attempt.
+    started_at: t.Optional[str]
+    #: End of the last attempt.
+    finished_at: t.Optional[str]
+    #: Time of all attempts, in ms.
+    duration_ms: float
+    #: Result in a sentence.
+    message: str
+    #: Error code of a failed step.
+    code: t.Optional[str]
+    #: What was done, the last 100 lines.
+    log: t.Sequence[StepLogLine]
+    #: Results by index or file.
+    items: t.Sequence[StepItem]
+
+
 class StoredRun(t.TypedDict):
     #: Its id, which every view of a run takes.
     run_id: str
@@ -9453,7 +9893,7 @@ class StrategyDeletion(t.TypedDict):
 
 
 class StrategyDocument(t.TypedDict):
-    #: Must differ from all index ids, because runs and views of both share their paths.
+    #: Not the id of an index: runs and views of both share their paths.
     id: str
     #: Display name.
     name: str
@@ -9461,28 +9901,28 @@ class StrategyDocument(t.TypedDict):
     description: t.Optional[str]
     #: Index it follows.
     index_id: str
-    #: External benchmark: a second comparison in addition to the tracked index.
+    #: External benchmark: a second comparison beside the tracked index.
     benchmark: t.Optional[BenchmarkRef]
-    #: First day. Default: the base date of the index; earlier days are not possible.
+    #: First day; the base date of the index by default, and never before it.
     start: t.Optional[str]
-    #: Last day. Default: the last day of the data.
+    #: Last day; the last of the served store by default.
     end: t.Optional[str]
-    #: Initial value of the portfolio, in the index currency.
+    #: Money the portfolio starts with, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
     #: Constraint set applied to the targets at each rebalance.
     constraint_set_id: t.Optional[str]
-    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.
+    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
     rebalance: t.Optional[RebalanceSpec]
-    #: A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.
+    #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
     drift_tolerance: t.Optional[float]
-    #: Fraction invested at each rebalance; the rest is cash without interest.
+    #: Fraction invested at each rebalance; the rest is cash at zero interest.
     exposure: float
 
 
 class _StrategyDocumentInput(t.TypedDict):
-    #: Must differ from all index ids, because runs and views of both share their paths.
+    #: Not the id of an index: runs and views of both share their paths.
     id: str
     #: Display name.
     name: str
@@ -9493,23 +9933,23 @@ class _StrategyDocumentInput(t.TypedDict):
 class StrategyDocumentInput(_StrategyDocumentInput, total=False):
     #: Free text.
     description: t.Optional[str]
-    #: External benchmark: a second comparison in addition to the tracked index.
+    #: External benchmark: a second comparison beside the tracked index.
     benchmark: t.Optional[BenchmarkRefInput]
-    #: First day. Default: the base date of the index; earlier days are not possible.
+    #: First day; the base date of the index by default, and never before it.
     start: t.Optional[Date]
-    #: Last day. Default: the last day of the data.
+    #: Last day; the last of the served store by default.
     end: t.Optional[Date]
-    #: Initial value of the portfolio, in the index currency.
+    #: Money the portfolio starts with, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
     #: Constraint set applied to the targets at each rebalance.
     constraint_set_id: t.Optional[str]
-    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.
+    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
     rebalance: t.Optional[RebalanceSpecInput]
-    #: A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.
+    #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
     drift_tolerance: t.Optional[float]
-    #: Fraction invested at each rebalance; the rest is cash without interest.
+    #: Fraction invested at each rebalance; the rest is cash at zero interest.
     exposure: float
 
 
@@ -9755,24 +10195,24 @@ class SweepSelection(t.TypedDict):
 
 
 class SweepStrategy(t.TypedDict, total=False):
-    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.
+    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
     rebalance: t.Optional[RebalanceSpecInput]
-    #: A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.
+    #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
     drift_tolerance: t.Optional[float]
-    #: Fraction invested at each rebalance; the rest is cash without interest.
+    #: Fraction invested at each rebalance; the rest is cash at zero interest.
     exposure: float
 
 
 class SweepTerms(t.TypedDict, total=False):
-    #: First day. Default: the base date of the index; earlier days are not possible.
+    #: First day; the base date of the index by default, and never before it.
     start: t.Optional[Date]
-    #: Last day. Default: the last day of the data.
+    #: Last day; the last of the served store by default.
     end: t.Optional[Date]
-    #: Initial value of the portfolio, in the index currency.
+    #: Money the portfolio starts with, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
-    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
+    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
     as_known: t.Literal["decision"]
 
 
@@ -9931,7 +10371,7 @@ class TemplateSource(t.TypedDict):
     title: str
     #: Its publisher.
     publisher: str
-    #: Year, month or day of the edition.
+    #: Year, month or day of the edition that was followed.
     date: str
 
 
@@ -10041,15 +10481,15 @@ class _TiltWeightWeighting(t.TypedDict):
 class TiltWeightWeighting(_TiltWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: TiltWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -10082,7 +10522,7 @@ class _TopFractionRule(t.TypedDict):
 class TopFractionRule(_TopFractionRule, total=False):
     #: Arguments of the class, by name.
     params: TopFractionParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -10113,7 +10553,7 @@ class _TopNRule(t.TypedDict):
 class TopNRule(_TopNRule, total=False):
     #: Arguments of the class, by name.
     params: TopNParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -10125,9 +10565,9 @@ class _TrackingErrorParams(t.TypedDict):
 class TrackingErrorParams(_TrackingErrorParams, total=False):
     """The annualised tracking error against the index is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10136,7 +10576,7 @@ class _TrackingErrorRow(t.TypedDict):
 
 
 class TrackingErrorRow(_TrackingErrorRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: TrackingErrorParams
@@ -10171,20 +10611,20 @@ class TrackingForecastPayload(t.TypedDict):
 
 
 class TradeCosts(t.TypedDict):
-    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings."""
+    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held."""
 
-    #: Cost of a trade, in basis points of the traded weight.
+    #: Cost of a traded weight, in basis points of it.
     linear_bps: float
-    #: Market impact: this times the traded weight of a security to the power of 3/2.
+    #: Market impact: this times the traded weight of a name to the power of 3/2.
     impact_coefficient: float
 
 
 class TradeCostsInput(t.TypedDict, total=False):
-    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings."""
+    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held."""
 
-    #: Cost of a trade, in basis points of the traded weight.
+    #: Cost of a traded weight, in basis points of it.
     linear_bps: float
-    #: Market impact: this times the traded weight of a security to the power of 3/2.
+    #: Market impact: this times the traded weight of a name to the power of 3/2.
     impact_coefficient: float
 
 
@@ -10196,11 +10636,11 @@ class _TradeSizeParams(t.TypedDict):
 class TradeSizeParams(_TradeSizeParams, total=False):
     """No weight moves further than a bound from the reference portfolio."""
 
-    #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10209,78 +10649,78 @@ class _TradeSizeRow(t.TypedDict):
 
 
 class TradeSizeRow(_TradeSizeRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: TradeSizeParams
 
 
 class _TreatmentSpec(t.TypedDict):
-    #: Return variant: dividends excluded, reinvested, or reinvested after withholding tax.
+    #: Return variant: left out, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
     #: Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
     withholding_tax: t.Union[float, WithholdingRates]
-    #: Ordinary dividends buy the whole index, or more of the paying security.
+    #: Ordinary dividends buy the whole index, or more of the security that paid them.
     reinvestment: t.Literal["index", "constituent"]
-    #: Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored.
+    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
     special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
-    #: Value of a security that leaves.
+    #: What a name that leaves is worth.
     delisting: t.Literal["last_price", "zero", "action_value"]
     #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
     spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
-    #: Carry the last price, exclude the security until the next rebalance, or fail.
+    #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
-    #: A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions.
+    #: A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions.
     entry_stale_sessions: int
-    #: At the carried price, or at the next price bar.
+    #: At the carried price, or at the next bar.
     stale_targets: t.Literal["carry", "defer"]
 
 
 class TreatmentSpec(_TreatmentSpec, total=False):
-    #: The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only.
+    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
     rights: t.Literal["subscribe", "price_only", "constituent"]
-    #: A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
+    #: A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions.
     max_stale_sessions: t.Optional[int]
     #: A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.
     suspension: t.Literal["last_price", "zero"]
-    #: Rebalance if a limit is exceeded between reviews, or do nothing (none).
+    #: Rebalance when a limit is passed between reviews, or do nothing (none).
     on_breach: t.Literal["none", "rebalance"]
-    #: Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40.
+    #: Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.
     breach_rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
 
 
 class TreatmentSpecInput(t.TypedDict, total=False):
-    #: Return variant: dividends excluded, reinvested, or reinvested after withholding tax.
+    #: Return variant: left out, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
     #: Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
     withholding_tax: t.Union[float, WithholdingRates]
-    #: Ordinary dividends buy the whole index, or more of the paying security.
+    #: Ordinary dividends buy the whole index, or more of the security that paid them.
     reinvestment: t.Literal["index", "constituent"]
-    #: Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored.
+    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
     special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
-    #: The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only.
+    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
     rights: t.Literal["subscribe", "price_only", "constituent"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
-    #: Value of a security that leaves.
+    #: What a name that leaves is worth.
     delisting: t.Literal["last_price", "zero", "action_value"]
     #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
     spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
-    #: Carry the last price, exclude the security until the next rebalance, or fail.
+    #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
-    #: A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
+    #: A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions.
     max_stale_sessions: t.Optional[int]
-    #: A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions.
+    #: A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions.
     entry_stale_sessions: int
     #: A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.
     suspension: t.Literal["last_price", "zero"]
-    #: At the carried price, or at the next price bar.
+    #: At the carried price, or at the next bar.
     stale_targets: t.Literal["carry", "defer"]
-    #: Rebalance if a limit is exceeded between reviews, or do nothing (none).
+    #: Rebalance when a limit is passed between reviews, or do nothing (none).
     on_breach: t.Literal["none", "rebalance"]
-    #: Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40.
+    #: Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.
     breach_rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
 
 
@@ -10380,13 +10820,13 @@ class _TurnoverParams(t.TypedDict):
 
 
 class TurnoverParams(_TurnoverParams, total=False):
-    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, so that its first portfolio is unrestricted."""
+    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted."""
 
-    #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10395,7 +10835,7 @@ class _TurnoverRow(t.TypedDict):
 
 
 class TurnoverRow(_TurnoverRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: TurnoverParams
@@ -10423,7 +10863,7 @@ class TypeSpec(t.TypedDict):
 
 
 class Uncertainty(t.TypedDict):
-    """Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves."""
+    """Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves."""
 
     #: Returns of the level, from the second date on.
     returns: t.Optional[ReturnsUncertainty]
@@ -10432,7 +10872,7 @@ class Uncertainty(t.TypedDict):
 
 
 class UncertaintyInput(t.TypedDict, total=False):
-    """Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves."""
+    """Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves."""
 
     #: Returns of the level, from the second date on.
     returns: t.Optional[ReturnsUncertaintyInput]
@@ -10478,26 +10918,26 @@ class _UniverseSpec(t.TypedDict):
 
 
 class UniverseSpec(_UniverseSpec, total=False):
-    #: For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.
+    #: Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision.
     id: t.Optional[str]
-    #: Stored watchlist for the kind `watchlist`, in its state at the time of use.
+    #: Stored watchlist of the kind `watchlist`, as it is when used.
     watchlist_id: str
     #: Asset identifiers of the kind `list`.
     identifiers: t.Sequence[str]
-    #: Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents.
+    #: Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided.
     of: t.Sequence[UniverseSpec]
 
 
 class UniverseSpecInput(t.TypedDict, total=False):
     #: Every name of the market, or fewer; or a set of other universes.
     kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
-    #: For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.
+    #: Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision.
     id: t.Optional[str]
-    #: Stored watchlist for the kind `watchlist`, in its state at the time of use.
+    #: Stored watchlist of the kind `watchlist`, as it is when used.
     watchlist_id: str
     #: Asset identifiers of the kind `list`.
     identifiers: t.Sequence[str]
-    #: Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents.
+    #: Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided.
     of: t.Sequence[UniverseSpecInput]
 
 
@@ -10563,7 +11003,7 @@ class _ValueNode(t.TypedDict):
 class ValueNode(_ValueNode, total=False):
     """A constant."""
 
-    #: Canonical text of the tree, at its root; ignored in requests.
+    #: Canonical text of the tree, at its root; ignored where it is sent.
     text: str
 
 
@@ -10597,14 +11037,14 @@ class VersionList(t.TypedDict):
 VersionedDocument = t.Dict[str, t.Any]
 
 class _View(t.TypedDict):
-    #: Portfolio of the view: one security for an absolute view, weights that sum to 0 for a relative one.
+    #: The portfolio that the view is of: one name for an absolute view, weights of sum 0 for a relative one.
     weights: t.Mapping[str, float]
-    #: Expected return of that portfolio, as a fraction per year.
+    #: Expected return of that portfolio, as a fraction a year.
     value: float
 
 
 class View(_View, total=False):
-    #: 0 for no effect up to 1 for certainty.
+    #: From 0, which changes nothing, to 1, which is certainty.
     confidence: float
 
 
@@ -10630,7 +11070,7 @@ class _VolatilityFilterRule(t.TypedDict):
 class VolatilityFilterRule(_VolatilityFilterRule, total=False):
     #: Arguments of the class, by name.
     params: VolatilityFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are taken, in order, while the rule keeps too few.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -10642,9 +11082,9 @@ class _VolatilityParams(t.TypedDict):
 class VolatilityParams(_VolatilityParams, total=False):
     """The annualised volatility of the portfolio is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10653,7 +11093,7 @@ class _VolatilityRow(t.TypedDict):
 
 
 class VolatilityRow(_VolatilityRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: VolatilityParams
@@ -10756,15 +11196,15 @@ class WeightRow(t.TypedDict):
 
 
 class WeightSumParams(t.TypedDict, total=False):
-    """The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A watched row accepts sums from -10 to 10, which overlays can have."""
+    """The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A row that is watched takes sums from -10 to 10, as overlays have them."""
 
     #: Smallest sum. Unit: fraction.
     lower: float
     #: Largest sum. Unit: fraction.
     upper: float
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10773,7 +11213,7 @@ class _WeightSumRow(t.TypedDict):
 
 
 class WeightSumRow(_WeightSumRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: WeightSumParams
@@ -10785,7 +11225,7 @@ class _WeightedAverageParams(t.TypedDict):
 
 
 class WeightedAverageParams(_WeightedAverageParams, total=False):
-    """The weighted average of a datapoint over the invested weight is between two bounds, or between two multiples of the average of the index."""
+    """The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index."""
 
     #: Smallest average, or multiple of the average of the index.
     lower: t.Optional[t.Union[float, BoundPath]]
@@ -10793,11 +11233,11 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     upper: t.Optional[t.Union[float, BoundPath]]
     #: Bounds are multiples of the average of the index.
     relative: bool
-    #: A security without a value is excluded from the average (renormalise), or counts as zero (zero).
+    #: A security without a value is left out of the average (renormalise), or counts as zero.
     missing: t.Literal["zero", "renormalise"]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10806,7 +11246,7 @@ class _WeightedAverageRow(t.TypedDict):
 
 
 class WeightedAverageRow(_WeightedAverageRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
     id: str
     #: Arguments of the class, by name.
     params: WeightedAverageParams
@@ -10832,18 +11272,18 @@ class _WeightingSpec(t.TypedDict):
     type: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, Datapoint, ExpressionNode]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCap]
 
 
 class WeightingSpec(_WeightingSpec, total=False):
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseIn
@@ -10857,15 +11297,15 @@ class _WeightingSpecInput(t.TypedDict):
 class WeightingSpecInput(_WeightingSpecInput, total=False):
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Maximum weights of groups.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -10987,7 +11427,7 @@ class _WithholdingRates(t.TypedDict):
 
 
 class WithholdingRates(_WithholdingRates, total=False):
-    #: Fraction for values without a separate rate. Default: such a value is an error (NO_RATE).
+    #: Fraction of values without a rate of their own. Default: such a value is an error (NO_RATE).
     default: float
 
 

@@ -11,7 +11,7 @@ export const RiskValidationRequest = z
     start: IsoDate.nullable().default(null).meta({
       description: 'First day of a forecast. Default: the first with a whole window before it.',
     }),
-    end: IsoDate.nullable().default(null).meta({ description: 'Last day of an outcome.' }),
+    end: IsoDate.nullable().default(null).meta({ description: 'Last outcome date.' }),
     sessions: z
       .int()
       .min(LIMITS.MIN_MODEL_OBSERVATIONS)

@@ -10,7 +10,7 @@ import { areAnnounced, nextRebalances, type NextRebalance } from '#domain/books/
 import type { Decided } from '#domain/books/decider.js';
 import { takeEffect } from '#domain/books/take-effect.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
-import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { treatmentOf } from '#domain/documents/treatment.js';
 import { compareText, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { exchangeRates, requireRate } from '#domain/market/exchange-rates.js';
@@ -142,16 +142,15 @@ interface Composed {
 
 /**
  * Returns the composition to trade: the announced one for the next rebalance, scheduled or triggered by a breach,
- * including a rebalance on the session itself; before its announcement the decision of the rules today; for a derived
- * index the weights of its latest solve.
+ * including a rebalance on the session itself; before its announcement the decision of the rules today, or the latest
+ * solution of a derived index.
  */
 function compositionFor(composer: Composer, { indexId, session, engine, called }: Composed): PackComposition {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
   const isDerived = isDerivedDocument(document);
-  const owner = scheduleOwner(composer, indexId);
-  const scheduled = nextRebalances(owner, composer.market(owner.id), day);
+  const scheduled = nextRebalances(document, sm, day);
   const calledFor = isDerived ? undefined : announcedOn(called, day);
   const [first] = scheduled;
   const isScheduled = calledFor === undefined || (first !== undefined && first.date <= calledFor.effective);
@@ -161,11 +160,11 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   const next = isScheduled
     ? scheduled
     : [{ date: calledFor.effective, session: calledFor.effective, decision: calledFor.decision }];
-  const isAnnounced = areAnnounced(next, day) && (!isDerived || next[0]!.session === day);
+  const isAnnounced = areAnnounced(next, day);
   const orders = { indexId, session, engine, next: isAnnounced ? next : [] };
-  const isWhole = isReviewed(next) || hasMemberChanges(composer, indexId);
+  const isWhole = isDerived || isReviewed(next) || hasMemberChanges(composer, indexId);
   const { decided, decision, traded, announced, swaps, findings } =
-    isWhole && isAnnounced && !isDerived ? reviewedOrders(composer, orders) : plainOrders(composer, orders);
+    isWhole && isAnnounced ? reviewedOrders(composer, orders) : plainOrders(composer, orders);
   const weights = weightsOf(traded);
   return {
     effective: next[0] === undefined ? null : formatDay(next[0].date),
@@ -267,8 +266,10 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
 /** Applies the reviews of one session, or a close of a phase, as if they took effect today. */
 function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
   const sm = composer.market(indexId);
-  const before = (knownCompositions(composer, indexId)?.list ?? []).filter((one) => one.session < session);
-  const { list, findings } = asIfEffective(composer, { indexId, session, before, next });
+  const known = knownCompositions(composer, indexId)?.list ?? [];
+  const before = known.filter((one) => one.session < session);
+  const own = before.length === known.length ? undefined : { list: known, findings: [] };
+  const { list, findings } = own ?? asIfEffective(composer, { indexId, session, before, next });
   const traded = list.at(-1);
   if (traded === undefined) throw allEnded(indexId, next[0]!.decision);
   const decided = Math.min(traded.decision, session);
@@ -289,12 +290,6 @@ function allEnded(indexId: string, decided: Day): Refusal {
 
 function weightsOf({ columns, weights }: Pick<Decided, 'columns' | 'weights'>): ReadonlyMap<number, number> {
   return new Map(Array.from(columns, (column, i) => [column, weights[i]!]));
-}
-
-/** Returns the document whose schedule an index follows. */
-function scheduleOwner(composer: Composer, indexId: string): IndexDocument {
-  const document = composer.document(indexId);
-  return isDerivedDocument(document) ? scheduleOwner(composer, document.derivation.source_index_id) : document;
 }
 
 interface PackMarket {

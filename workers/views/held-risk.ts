@@ -116,7 +116,7 @@ function unpricedRefusal(names: Iterable<string>, why: string): Refusal {
   const detail = { assets: 0, observations: 0, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS };
   return new Refusal(
     'RISK_INSUFFICIENT_DATA',
-    `0 of ${excluded.size} securities are covered; at least 1 is required. ${leftOutSentence(excluded)}`,
+    `0 of ${excluded.size} securities are covered; at least 1 security is required. ${leftOutSentence(excluded)}`,
     detail,
   );
 }

@@ -54,7 +54,7 @@ export const RebalancePack = z
     decision: z.string().meta({ description: 'Session on which the weights were decided.' }),
     basis: z.enum(['announced', 'indicative', 'in_force']).meta({
       description:
-        'Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve.',
+        'Weights announced for `effective`; before the announcement what the rules decide on as_of, or the latest solution of a derived index.',
     }),
     replacements: z.array(Replacement).meta({
       description:

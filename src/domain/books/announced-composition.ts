@@ -10,11 +10,11 @@ export interface AsIfEffective {
   readonly session: number;
   /** Compositions before the session, ascending. */
   readonly before: readonly Composition[];
-  /** Announced rebalances of one session, this one or a later one. */
+  /** Announced rebalances of one session: the current or a later one. */
   readonly next: readonly NextRebalance[];
 }
 
-/** The compositions that announced rebalances lead to, as if they took effect at the close of a session. */
+/** Returns the compositions that result from announced rebalances, as if they took effect at the close of a session. */
 export function asIfEffective(
   composer: Composer,
   { indexId, session, before, next }: AsIfEffective,
@@ -33,23 +33,23 @@ export function asIfEffective(
   return { list, findings };
 }
 
-/** An index whose last composition takes effect at a close, now or announced for later. */
+/** Index whose last composition takes effect at a close, immediately or at an announced later date. */
 export interface AnnouncedIndex {
   readonly effective: Day;
-  /** Compositions up to the session, of which the last is the announced one. */
+  /** Compositions up to the session; the last one is the announced composition. */
   readonly compositions: Compositions;
 }
 
-/** Nothing is announced: the rebalance that comes next, where the calendar has one. */
+/** No announcement is in force; contains the next rebalance if the calendar has one. */
 export interface NotAnnounced {
   readonly effective: null;
   readonly next: NextRebalance | undefined;
 }
 
 /**
- * The announced composition of an index on a session, from the close of the announcement to that at which it takes
- * effect: its index shares are those of the session.
- * @param composer knows nothing after the session
+ * Returns the announced composition of an index on a session, between the close of the announcement and the close on
+ * which it takes effect. Index shares are those of the session.
+ * @param composer has no data after the session
  */
 export function announcedIndex(
   composer: Composer,
@@ -69,7 +69,7 @@ export function announcedIndex(
   return { effective: next[0]!.date, compositions: { ...compositions, list: pending.list } };
 }
 
-/** The rebalances that come first: those of the schedule, or the one that a breach has called for. */
+/** Returns the next rebalances: those of the schedule, or the one that a breach triggered. */
 function nextOf(composer: Composer, { document, sm, called }: Compositions, day: Day): readonly NextRebalance[] {
   const scheduled = nextRebalances(composer.document(document.id), sm, day + 1);
   const [first] = scheduled;

@@ -23,24 +23,24 @@ import {
 import { candidatesFor, enteringComposition, replacementsOf, type Entry } from './replacements.js';
 import { storedUntil, type WatchInput } from './watched-book.js';
 
-/** Sessions simulated at a time: what a change of constituents makes simulate again. */
+/** Sessions simulated at a time: the number that a change of constituents forces to simulate again. */
 const SPAN_SESSIONS = 64;
 
-/** True if constituents of an index change between its reviews. */
+/** Returns true if constituents of an index change between its reviews. */
 export function hasMemberChanges(composer: Composer, indexId: string): boolean {
   const document = composer.document(indexId);
   return document.pipeline !== null && textsOf(document).some((text) => changesMembers(text.document.events));
 }
 
 /**
- * Decides the rebalances of a schedule, and the changes of constituents between them: replacements of those that left,
- * at the close at which they left; constituents that a ranking takes out; new securities that it takes in. Each is a
+ * Decides the rebalances of a schedule, and the changes of constituents between them: replacements of constituents that
+ * left, at the close of their exit; constituents that a ranking removes; new securities that it adds. Each change is a
  * separate composition, decided from data up to its session.
  * @cost O(T H), and SPAN_SESSIONS more for each change
  */
 export function decideWithChanges(composer: Composer, input: WatchInput): Pick<Compositions, 'list' | 'findings'> {
   const under = watchesOf(composer, input);
-  const watch = under[0]!; // Every index has a first text.
+  const watch = under[0]!; // Every index has a first version.
   const { due, known, last, tick } = watch;
   let standing: Standing = { at: input.first - 1, book: null, uncapped: null, unit: null };
   let position = 0;
@@ -58,7 +58,7 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
   return { list: known, findings: watch.findings };
 }
 
-/** An index under each of its texts, with one list of compositions. */
+/** Returns an index under each version of its definition, with one list of compositions. */
 function watchesOf(composer: Composer, input: WatchInput): Watch[] {
   const shared = { known: [], findings: [] };
   return textsOf(composer.document(input.indexId)).map((text) => createWatch(composer, { ...input, ...shared, text }));
@@ -93,7 +93,9 @@ export function createWatch(whole: Composer, { text, ...input }: TextInput): Wat
 /** A document with no schedule but its own rebalance. */
 export const withoutReviews = ({ reviews: _reviews, ...document }: IndexDocument): IndexDocument => document;
 
-/** Securities whose first price is after the first session of an index, by the session on which they are ranked. */
+/**
+ * Returns securities whose first price is after the first session of an index, by the session on which they are ranked.
+ */
 function newSecurities(
   sm: SessionMarket,
   { first, last, after }: { readonly first: number; readonly last: number; readonly after: number },
@@ -114,7 +116,7 @@ function decide(watch: Watch, rebalance: DueRebalance, standing: Standing): void
   const { decision: session } = rebalance;
   const keepsMembers = decidedBy(composer.document(indexId), { ...rebalance, amendment: 0 }).scope !== 'membership';
   if (keepsMembers && standing.at + 1 === session && known.length > 0) {
-    // Who left at the close of the reference date is replaced before the others are weighed.
+    // Constituents that left at the close of the reference date are replaced before the others are weighted.
     const composition = replace(watch, { standing, book: bookOf(watch, standing, session), session });
     if (composition !== undefined) insert(known, composition);
   }
@@ -123,7 +125,7 @@ function decide(watch: Watch, rebalance: DueRebalance, standing: Standing): void
   if (decided.composition) insert(known, refilled(watch, decided.composition));
 }
 
-/** A composition of a review with replacements for securities that left while its shares were pending. */
+/** Adds to a composition of a review replacements for securities that left while its shares were pending. */
 export function refilled(watch: Watch, composition: Composition): Composition {
   const { events, composer, indexId, pool, sm, findings } = watch;
   const { targets, columns, weights, session, ranking = new Int32Array(0) } = composition;
@@ -174,7 +176,7 @@ function insert(known: Composition[], composition: Composition): void {
   known.splice(isSame ? at : at + 1, isSame ? 1 : 0, composition);
 }
 
-/** Looks for changes on the sessions of a span, each on the book with those before it. */
+/** Searches the sessions of a span for changes, each on the book that includes the earlier ones. */
 function passSpan(under: readonly Watch[], standing: Standing, to: number): Standing {
   const first = under[0]!;
   let book = bookOf(first, standing, to);
@@ -196,7 +198,7 @@ function passSpan(under: readonly Watch[], standing: Standing, to: number): Stan
   };
 }
 
-/** Replaces constituents that left at a close, where no review takes effect at it. */
+/** Replaces constituents that left at a close, unless a review takes effect at it. */
 const replace: Change = (watch, at) => {
   const { events, known, composer, indexId, pool, findings, sm } = watch;
   if (events.replacement === 'none' || isInPhase(known, at.session)) return undefined;
@@ -229,7 +231,7 @@ interface Leaver {
   readonly weight: number;
 }
 
-/** Constituents that left at a close: at a price, or by turning into another constituent. */
+/** Returns the constituents that left at a close: at a price, or by conversion into another constituent. */
 function leaversOf({ columns }: Book, { exits, conversions }: BookEvent, members: Int32Array): Leaver[] {
   const into = conversions.filter(({ into: other }) => members.includes(columns[other]!));
   const left = new Map<number, number>();
@@ -247,7 +249,7 @@ function unreplaced(sm: SessionMarket, session: number, left: readonly Leaver[])
       {
         severity: 'warning',
         code: 'REBALANCE_HELD',
-        message: `No security was left to replace ${names}, whose weight was spread over the other constituents.`,
+        message: `No security was available to replace ${names}; the weight was distributed over the other constituents.`,
         path: 'events.replacement',
       },
     ],

@@ -13,9 +13,9 @@ export const removesMergers = (document: IndexDocument): boolean => isInAnyText(
 const removes = ({ events }: IndexDocument): boolean => events?.acquirer === 'remove';
 
 /**
- * Mergers by which securities leave an index that holds no acquirer from outside its universe; undefined where it turns
- * them into the acquirer.
- * @cost of the universe on each session with a merger
+ * Returns the mergers by which securities leave an index that holds no acquirer from outside its universe; undefined if
+ * they convert into the acquirer.
+ * @cost one pass over the universe per session with a merger
  */
 export function outsideMergers(composer: UniverseComposer, indexId: string): OutsideMergers | undefined {
   if (!removesMergers(composer.document(indexId))) return undefined;

@@ -10,10 +10,10 @@ import { countsOn, shareChangeTerms } from './share-changes.js';
 /** Sessions within which a security needs a price to enter. */
 export const ENTRY_SESSIONS = 5;
 
-/** An entry between reviews, in place of a constituent. */
+/** Entry between reviews in place of a constituent. */
 export interface Entry {
   readonly column: number;
-  /** Weight of the constituent that it replaces, of what is held before it enters; 0 of one that waits for none. */
+  /** Weight of the constituent that it replaces, relative to the holdings before it enters; 0 if it replaces none. */
   readonly replaced: number;
 }
 
@@ -27,7 +27,7 @@ export interface CandidateInput {
   readonly wanted: number;
 }
 
-/** The securities that enter for constituents which left, in their order. */
+/** Returns the securities that replace constituents that left, in order. */
 export function candidatesFor(input: CandidateInput, events: EventsSpec): Candidate[] {
   const { composer, indexId, pool, session, ranking, wanted } = input;
   const sm = composer.market(indexId);
@@ -82,20 +82,20 @@ export interface EnteringInput {
   readonly cause: EventCause;
   /** Composition in force before. */
   readonly before: Composition;
-  /** What is held at the close, with what left gone, in weights; and the same of the index without caps. */
+  /** Holdings at the close in weights, without securities that left; and the same of the index without caps. */
   readonly held: Pick<BookEnd, 'held' | 'weights' | 'counts'>;
   readonly uncapped: Pick<BookEnd, 'held' | 'weights'>;
-  /** Columns that leave for those that enter. */
+  /** Columns that leave in exchange for entering ones. */
   readonly leaving: readonly number[];
   readonly entries: readonly Entry[];
   readonly swaps: readonly ConstituentSwap[];
-  /** Money over which a market value is a weight at the close; null where the weight is that of the one that left. */
+  /** Divisor of a market value for its weight at the close; null if an entry takes the weight of the security that left. */
   readonly worth: number | null;
 }
 
 /**
- * The composition of an index from a close on at which securities enter between reviews: others keep their shares, and
- * a security enters with its own market value, or with the weight of the one that it replaces.
+ * Returns the composition of an index from a close at which securities enter between reviews. Other constituents keep
+ * their shares; a security enters with its own market value, or with the weight of the one that it replaces.
  */
 export function enteringComposition(input: EnteringInput): Composition {
   const { composer, indexId, session, decision, cause, before, held, uncapped, worth, swaps } = input;
@@ -142,13 +142,13 @@ export function enteringComposition(input: EnteringInput): Composition {
   };
 }
 
-/** Money over which a market value is a weight of the index without caps. */
+/** Returns the money that divides a market value to give a weight of the index without caps. */
 function uncappedWorth({ pool, session, uncapped, leaving, entries, worth }: EnteringInput): number | null {
   if (worth === null || entries.length === 0) return null;
   return marketWorth(pool, session, { ...uncapped, without: leaving });
 }
 
-/** Market value of constituents over their weight at a close; null where none has a market value. */
+/** Returns the market value of constituents over their weight at a close; null if none has a market value. */
 export function marketWorth(
   pool: ReviewPool,
   session: number,

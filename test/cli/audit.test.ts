@@ -98,7 +98,7 @@ test('another key, an edited signature and one that was taken away are found', a
   expect(await checked({ key: disguised })).toMatch(/^1 Entry 3: in its seal, its signature does not match the key/);
   const forged = seals.map((seal, i) => (i === 1 ? { ...seal, signature: seals[0]!.signature } : seal));
   expect(await checked({ sealed: forged })).toMatch(/^1 Entry 5: in its seal, its signature/);
-  expect(await checked({ sealed: seals.slice(1) })).toBe('1 Entry 5: the seal before its own is missing.');
+  expect(await checked({ sealed: seals.slice(1) })).toBe('1 Entry 5: the previous seal is missing.');
   // Without its signature an entry could be any other.
   expect(await checked({ sealed: seals.slice(0, 1) })).toBe('1 Entry 4: no signature covers it.');
   expect(await checked({ sealed: [] })).toBe('1 Entry 1: no signature covers it.');

@@ -168,7 +168,7 @@ async function composeOn(
     stopping: stopping.signal,
     startedAt: new Date(),
     results: { risk: riskResults(indices.riskModels), backtest: runs.backtestResults },
-    answerFor: (request, principal) => app.answerFor(request, principal),
+    answerFor: (request, client) => app.answerFor(request, client),
   });
 
   const plans = composeSchedules(rooms, { role, removals: history.removals, open, runs, reports });

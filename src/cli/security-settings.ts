@@ -5,7 +5,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { claimGrantIn } from '#http/oidc/claims.js';
 import { isLocalIssuer } from '#http/oidc/tokens.js';
 import type { TlsFiles } from '#http/tls.js';
-import { secretKeyIn } from '#store/secrets/secret-box.js';
+import { secretKeysIn } from '#store/secrets/secret-box.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { isAddressRange } from '#services/operations/address-ranges.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
@@ -129,17 +129,17 @@ export const SECURITY_SETTINGS = {
   secretKeyFile: optionalFile(
     'secret-key-file',
     'DIVISOR_SECRET_KEY_FILE',
-    'File with 32 bytes in base64 or hexadecimal digits: it encrypts stored signing keys and passwords of sources.',
+    'File with 32 bytes in base64 or hexadecimal digits: it encrypts stored signing keys and passwords of sources. Further lines hold earlier keys, which only decrypt.',
   ),
   secretKey: declare({
     variable: 'DIVISOR_SECRET_KEY',
     otherwise: () => '',
-    help: 'The same key as text instead of a file.',
+    help: 'The same keys as text instead of a file.',
     schema: z
       .string()
       .refine(
-        (text) => text === '' || secretKeyIn(text) !== undefined,
-        'must be 32 bytes in base64 or hexadecimal digits',
+        (text) => text === '' || secretKeysIn(text) !== undefined,
+        'must be keys of 32 bytes in base64 or hexadecimal digits',
       ),
     isSecret: true,
   }),

@@ -63,9 +63,10 @@ export const mcpRoutes = routes({
     body: { schema: McpMessage, example: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
     success: {
       status: 200,
-      description: 'The answer to a request; 202 without a body to a notification.',
+      description: 'The answer to a request.',
       schema: z.unknown(),
     },
+    acknowledged: { status: 202, description: 'A notification was received, or a request was cancelled.' },
     errors: ['RATE_LIMITED'],
   },
 });

@@ -11,6 +11,7 @@ import type { AuditNotes } from '#services/history/audit-notes.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { createDeadlines, type Deadlines } from './deadlines.js';
 import { createFailedKeys } from './failed-keys.js';
+import { networkOf } from './client-addresses.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
 import { createPaths, type FoundPath } from './paths.js';
@@ -63,6 +64,13 @@ export interface Answered {
   readonly keyId: string | null;
 }
 
+/** A client that a route has let in. */
+export interface KnownClient {
+  readonly principal: Principal;
+  /** Resolves to true while it may call the route. */
+  isStillAllowed(): Promise<boolean>;
+}
+
 export interface App {
   /** @param address returns the client's address from its socket */
   answer(request: Request, address: () => string | undefined): Answer | Promise<Answer>;
@@ -70,7 +78,7 @@ export interface App {
    * Answers a request that a route sends on behalf of its client, with the same checks; it counts as part of the
    * outer request.
    */
-  answerFor(request: Request, principal: Principal): Promise<Answer>;
+  answerFor(request: Request, client: KnownClient): Promise<Answer>;
   /** Answers a request that did not come from a socket. */
   fetch(request: Request, address?: string): Response | Promise<Response>;
   /** Makes every later response ask its client to close the connection. */
@@ -138,10 +146,12 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       const answered = answer(request, () => address);
       return answered instanceof Promise ? answered.then(responseOf) : responseOf(answered);
     },
-    async answerFor(request, principal) {
+    async answerFor(request, client) {
+      const { principal } = client;
       const path = getPath(request);
       const found = find(path);
-      const call = openCall({ request, path, address: () => undefined }, found, isTrustedProxy);
+      const isClientAllowed = () => client.isStillAllowed();
+      const call = openCall({ request, path, address: () => undefined, isClientAllowed }, found, isTrustedProxy);
       try {
         return await admit(call, found, principal);
       } catch (failure) {
@@ -190,7 +200,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const isKey = isRefusedKey(failure, call.request.headers);
     const address = isKey ? (call.address() ?? '') : '';
     if (isKey) notes?.refusedKey({ address, requestId: call.requestId });
-    const delayMs = isKey ? failedKeys.note(address) : 0;
+    const delayMs = isKey ? failedKeys.note(networkOf(address)) : 0;
     return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
   }
 

@@ -27,7 +27,7 @@ export interface Call extends Exchange {
 }
 
 export function openCall(
-  { request, path, address }: Pick<Call, 'request' | 'path' | 'address'>,
+  { request, path, address, isClientAllowed }: Pick<Call, 'request' | 'path' | 'address' | 'isClientAllowed'>,
   found: FoundPath | undefined,
   isTrustedProxy: IsAddressOf,
 ): Call {
@@ -48,6 +48,7 @@ export function openCall(
     operation,
     isOpen: operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open',
     principal: NOBODY,
+    isClientAllowed,
     startedMs: performance.now(),
   };
 }

@@ -7,8 +7,8 @@ import type { ParsedJson } from '#domain/json/parse-json.js';
 import { checkShape } from '#domain/schema/shape.js';
 import { isDatasetLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import type { Reach } from '#domain/documents/reach.js';
-import { withinReach } from '#services/operations/access.js';
+import { isSameReach, type Reach } from '#domain/documents/reach.js';
+import { currentReach, withinReach } from '#services/operations/access.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 import type { Authenticate } from './authentication.js';
 import type { AssertCallback } from './callbacks.js';
@@ -32,6 +32,8 @@ export interface Exchange {
   param(name: string): string | undefined;
   /** Returns the client's address from its socket. */
   address(): string | undefined;
+  /** Set for a request that a route sends for its client: resolves to true while the client may call the route. */
+  readonly isClientAllowed?: (() => Promise<boolean>) | undefined;
 }
 
 /** One route with its handler; the application calls it once the client is authenticated. */
@@ -72,10 +74,13 @@ export function createOperation(
   const [offered, formats] = [offeredBy(route), formatsOf(route)];
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
-  const isAllowed = async (exchange: Exchange): Promise<boolean> => {
+  /** True if the client may still call the route and reaches the same documents: sharing may have been withdrawn. */
+  const isAllowed = async (exchange: Exchange, reach: Reach | undefined): Promise<boolean> => {
+    if (exchange.isClientAllowed !== undefined) return exchange.isClientAllowed();
     try {
-      assertScope(route, await authenticate(exchange));
-      return true;
+      const principal = await authenticate(exchange);
+      assertScope(route, principal);
+      return isSameReach(reach, principal.prefixes === undefined ? undefined : await reachOf(principal));
     } catch {
       return false; // whatever the reason; the client's next request reports it
     }
@@ -96,12 +101,13 @@ export function createOperation(
     const named = typeof format === 'string' ? formats.get(format) : undefined;
     const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
     const media = named ?? (offered.length === 0 ? '' : negotiate(accept, offered));
+    const reach = currentReach();
     return handler(
       new ParsedRequest(
         exchange,
         principal,
         { params, query: named === undefined ? query : withoutMember(query, 'format'), media },
-        { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange) },
+        { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange, reach) },
       ),
     );
   };

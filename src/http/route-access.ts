@@ -28,7 +28,7 @@ const OPEN: ReadonlySet<string> = new Set(
   listCalendars listRuleTypes listOverlayTypes listMethodologyTemplates listConstraintTypes listObjectiveTypes
   getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
   priceFutures priceTrs
-  listJobs followJobs listEvents getAudit
+  listJobs followJobs retryJobs listEvents getAudit
   listIndices createIndex validateIndex previewDocument whatIf evaluateDatapoint
   startBacktests listBacktests compareRuns listSummaries
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation

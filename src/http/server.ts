@@ -80,7 +80,8 @@ export async function listen(options: ServerOptions): Promise<Server> {
   };
   const secure = secrets && createSecureServer({ ...settings, ...secrets }, onRequest);
   const server = secure ?? createServer(settings, onRequest);
-  const unfollow = tls && secure ? followTls(tls, secure, options.onTlsReload ?? (() => {})) : () => {};
+  const { onTlsReload: onReload = () => {} } = options;
+  const unfollow = tls && secure ? followTls(tls, secure, { ca: secrets.ca, onReload }) : () => {};
   server.maxConnections = CONNECTIONS_MAX;
   limitConnections(server, isTrustedProxy);
   server.on('clientError', (failure: NodeJS.ErrnoException, socket) => refuse(app, failure, socket as Socket));

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { unwatchFile, watchFile } from 'node:fs';
 import type { Server } from 'node:https';
-import { createSecureContext } from 'node:tls';
+import { createSecureContext, type TLSSocket } from 'node:tls';
 
 /** PEM files of an HTTPS service. */
 export interface TlsFiles {
@@ -25,6 +25,16 @@ export interface TlsOptions {
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 /** Interval between checks of the files: certificates are renewed days before they expire. */
 const WATCH_MS = 5_000;
+/** Time until connections that earlier authorities allowed are closed, streams included. */
+const LEAVE_MS = 15_000;
+
+export interface FollowTerms {
+  /** Authorities that the server accepts clients of. */
+  readonly ca?: Buffer | undefined;
+  readonly onReload: (failure?: unknown) => void;
+  readonly watchMs?: number;
+  readonly leaveMs?: number;
+}
 
 /**
  * Reads the files. @throws Error for an unreadable or damaged file, or for a certificate that does not match the
@@ -57,21 +67,35 @@ function assertCertificates(pem: Buffer, path: string): void {
 }
 
 /**
- * Reloads changed files into a server; unusable files leave the server unchanged.
- * @param onReload called after each change, with the failure if there is one
+ * Reloads changed files into a server; unusable files leave the server unchanged. Connections whose clients earlier
+ * authorities allowed are closed: idle ones at once, others after `leaveMs`.
+ * @param terms `onReload` is called after each change, with the failure if there is one
  * @returns a function that stops watching
  */
 export function followTls(
   files: TlsFiles,
-  server: Pick<Server, 'setSecureContext'>,
-  onReload: (failure?: unknown) => void,
-  watchMs = WATCH_MS,
+  server: Pick<Server, 'setSecureContext' | 'on' | 'closeIdleConnections'>,
+  { ca: first, onReload, watchMs = WATCH_MS, leaveMs = LEAVE_MS }: FollowTerms,
 ): () => void {
   const paths = [files.cert, files.key, ...(files.clientCa === undefined ? [] : [files.clientCa])];
+  let authorities = first;
+  const open = new Set<TLSSocket>();
+  if (files.clientCa !== undefined)
+    server.on('secureConnection', (socket) => {
+      open.add(socket);
+      socket.once('close', () => open.delete(socket));
+    });
+  const leave = (): void => {
+    server.closeIdleConnections();
+    const left = [...open];
+    setTimeout(() => left.forEach((socket) => socket.destroy()), leaveMs).unref();
+  };
   const reload = (): void => {
     readTls(files)
       .then((options) => {
         server.setSecureContext(options);
+        if (authorities !== undefined && options.ca?.equals(authorities) !== true) leave();
+        authorities = options.ca;
         onReload();
       })
       .catch(onReload);

@@ -1,6 +1,7 @@
 import type { jobRoutes } from '#contract/jobs.js';
 import type { AnyJobEvent } from '#services/operations/job-events.js';
 import type { JobsService, JobView } from '#services/operations/jobs.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { framedStream } from '#services/shared/framed-stream.js';
 import type { Handlers, Reply } from '../handler.js';
 
@@ -15,8 +16,12 @@ export function jobHandlers(jobs: JobsService): Handlers<typeof jobRoutes> {
     listJobs: async ({ query: { kind, status, limit, before } }) => ({
       json: await jobs.list({ kinds: kind, statuses: status, limit, before }),
     }),
-    getJob: async ({ params, query, signal }) =>
-      jobReply(await jobs.read(params.job_id, { waitSeconds: query.wait, signal })),
+    async getJob({ params, query, signal, isStillAllowed }) {
+      const view = await jobs.read(params.job_id, { waitSeconds: query.wait, signal });
+      if (query.wait > 0 && !(await isStillAllowed()))
+        throw new Refusal('UNAUTHENTICATED', 'The key, token or session ended while the request waited.');
+      return jobReply(view);
+    },
     retryJobs: async ({ body }) => ({ json: await jobs.retry(body()) }),
     cancelJob: async ({ params, authorship }) => jobReply(await jobs.cancel(params.job_id, authorship())),
     followJob: async ({ params, header, principal, isStillAllowed }) =>
@@ -89,17 +94,24 @@ function eventStream(
       comments.unref();
     },
     async pull(controller) {
-      const { done, value } = await events.next();
+      const { done, value } = await events.next().catch(ended);
       if (done !== true && (await isStillAllowed())) return controller.enqueue(encoder.encode(eventText(value)));
-      clearInterval(comments);
-      if (done !== true) await events.return?.();
+      await end();
       controller.close();
     },
-    async cancel() {
-      clearInterval(comments);
-      await events.return?.();
-    },
+    cancel: end,
   });
+
+  async function end(): Promise<void> {
+    clearInterval(comments);
+    await events.return?.();
+  }
+
+  /** A stream that fails is not cancelled: its place is given back here. @throws what it failed of */
+  async function ended(failure: unknown): Promise<never> {
+    await end();
+    throw failure;
+  }
 }
 
 function eventText(event: AnyJobEvent): string {

@@ -4,13 +4,14 @@ import { currentSpan, traceParentOf } from '#base/tracing/spans.js';
 import { DEFAULT_TOOLSETS, TOOLSETS, type mcpRoutes } from '#contract/mcp.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
-import type { Handlers, Principal, Reply, RouteRequest } from '../handler.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { App } from '../app.js';
+import type { Handlers, Reply, RouteRequest } from '../handler.js';
 import { loadSdk } from '../mcp/load-sdk.js';
 import { createMcpServer, type McpCatalogue, type McpClient } from '../mcp/mcp-server.js';
 import { resourceTemplates } from '../mcp/resources.js';
 import { createRunningCalls, type RunningCalls } from '../mcp/running-calls.js';
 import { toolsOf } from '../mcp/tools.js';
-import type { Answer } from '../reply.js';
 
 export interface McpSources {
   readonly api: Readonly<Record<string, Route>>;
@@ -19,7 +20,7 @@ export interface McpSources {
   readonly openApi: () => OpenApiDocument;
   readonly pages: () => McpCatalogue['pages'];
   /** Answers a request on behalf of an authenticated client. */
-  readonly answerFor: (request: Request, principal: Principal) => Promise<Answer>;
+  readonly answerFor: App['answerFor'];
 }
 
 /** Members of a protocol message that are read before the SDK parses it. */
@@ -120,7 +121,7 @@ const aborted = (signal: AbortSignal): Promise<undefined> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }));
 
 function clientOf(
-  { query, principal, header }: McpRequest,
+  { query, principal, header, isStillAllowed }: McpRequest,
   signal: AbortSignal,
   answerFor: McpSources['answerFor'],
 ): McpClient {
@@ -137,7 +138,7 @@ function clientOf(
     toolsets: new Set<string>(names.includes('all') ? Object.keys(TOOLSETS) : names),
     headers: inherited,
     signal,
-    ask: (asked) => answerFor(asked, principal),
+    ask: (asked) => answerFor(asked, { principal, isStillAllowed }),
   };
 }
 
@@ -147,6 +148,7 @@ function clientOf(
  */
 async function replyOf(response: Response, { method }: Message, end: () => void): Promise<Reply> {
   const { status, body } = response;
+  if (status >= 400) throw await refusalOf(response);
   const type = response.headers.get('content-type') ?? 'application/json';
   const headers = method === 'initialize' ? { 'Mcp-Session-Id': randomUUID() } : {};
   if (body === null || !type.startsWith('text/event-stream')) {
@@ -156,6 +158,12 @@ async function replyOf(response: Response, { method }: Message, end: () => void)
   }
   const noBuffering = { 'X-Accel-Buffering': 'no', ...headers };
   return { status, headers: noBuffering, type, stream: untilEnd(body, end) };
+}
+
+/** The refusal of a message that the transport does not accept. */
+async function refusalOf(response: Response): Promise<Refusal> {
+  const { error } = (await response.json()) as { readonly error?: { readonly message?: string } };
+  return new Refusal('MALFORMED_REQUEST', `The message cannot be read: ${error?.message ?? response.status}.`);
 }
 
 /** Reports the end of a stream, also when its reader disconnects. */

@@ -24,7 +24,7 @@ export const divisor = checkKind({
     const problem = (composition: CheckedComposition | null, level: number | null | undefined, when: string) => {
       const value = levelOf(composition);
       if (value === undefined || level == null) return [];
-      const rounding = levelDecimals === null ? 0 : (0.5 * 10 ** -levelDecimals) / level;
+      const rounding = levelDecimals === null ? 0 : Number(`0.5e-${levelDecimals}`) / level;
       if (Math.abs(value / level - 1) <= tolerance + rounding) return [];
       return [{ identifier: null, message: `Market value over divisor ${when} is ${value}; the level is ${level}.` }];
     };

@@ -305,7 +305,7 @@ const config = {
     'unicorn/no-array-reverse': 'off',
     'unicorn/consistent-function-scoping': 'off',
   },
-  ignorePatterns: ['dist/**', 'kernels/wasm/**'],
+  ignorePatterns: ['dist/**', 'kernels/wasm/**', 'kernels/native/**'],
   overrides: [
     ...Object.keys(ROOMS).flatMap((room) => restrict(room, room, ROOMS[room].packages)),
     { files: ['src/console/**'], rules: { 'import/no-unassigned-import': ['error', { allow: ['**/*.css'] }] } },

@@ -2,7 +2,7 @@ import { didYouMean } from '#base/text/nearest-name.js';
 
 /** Names that other services use for settings, by the flag of this service; spelling suggestions cannot find these. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
-  '--numerics': ['engine', 'engines', 'kernels', 'blas', 'backend'],
+  '--numerics': ['engine', 'engines', 'kernels', 'blas', 'openblas', 'backend'],
   '--workers': ['threads', 'cores', 'concurrency'],
   '--host': ['bind', 'listen', 'address'],
   '--home': ['data', 'data-dir', 'dir'],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ENGINE_NAMES } from '#kernels/engines/engine.js';
 import { withoutUrlPassword, withoutUrlPasswords } from '#base/text/url-passwords.js';
 import { hostPortOf } from '#base/text/host-port.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
@@ -77,6 +78,12 @@ export const databaseUrl = z
   })
   .transform((text) => (text === '' ? undefined : text));
 
+/** Engines of earlier versions, by the one that replaced them. */
+const REPLACED: Readonly<Record<string, string>> = { openblas: 'native', 'wasm-relaxed': 'native' };
+
+/** Name of an engine, or `auto`. */
+export const engineWord = z.preprocess((text) => REPLACED[String(text)] ?? text, z.enum(['auto', ...ENGINE_NAMES]));
+
 const keyEntry = z
   .string()
   .regex(
@@ -132,7 +139,8 @@ function shownSecret(value: unknown): string {
 
 /** Values that a setting accepts; empty if it accepts any. */
 export function wordsOf(schema: z.ZodType): readonly string[] {
-  if (schema instanceof z.ZodPipe) return wordsOf(schema.in as z.ZodType); // a zod schema
+  if (schema instanceof z.ZodPipe)
+    return wordsOf((schema.in instanceof z.ZodTransform ? schema.out : schema.in) as z.ZodType); // a zod schema
   return schema instanceof z.ZodEnum ? schema.options.map(String) : [];
 }
 

@@ -5,13 +5,13 @@ import { z } from 'zod';
 import { firstSentence } from './flag-words.js';
 import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 import { isLoopbackName } from '#http/authentication.js';
-import { ENGINE_NAMES } from '#kernels/engines/engine.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { AWS_SETTINGS } from './aws-settings.js';
 import {
   clauseOf,
   databaseUrl,
   declare,
+  engineWord,
   hostPorts,
   keyRecord,
   list,
@@ -92,9 +92,9 @@ export const SETTINGS = {
   numerics: declare({
     flag: 'numerics',
     variable: 'DIVISOR_NUMERICS',
-    otherwise: () => 'wasm',
-    help: 'Engine of the kernels: wasm gives the same bits on every machine, auto uses openblas if available, else wasm.',
-    schema: z.enum([...ENGINE_NAMES, 'auto']),
+    otherwise: () => 'auto',
+    help: 'Engine of the kernels: native and wasm give the same bits on every machine, auto uses native if it works here, else wasm.',
+    schema: engineWord,
   }),
   panelMegabytes: PANEL_MEGABYTES,
   dataRoots: declare({

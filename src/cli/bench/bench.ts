@@ -1,5 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { openblasEngine } from '#kernels/engines/openblas.js';
+import { nativeEngine } from '#kernels/engines/native.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { readCommandLine, type Grammar } from '../command-line.js';
 import { withService, CONNECTION_HELP, EXIT } from '../connection.js';
@@ -70,8 +70,8 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
   const size = { assets: flags.number('assets') ?? SIZE.assets, years: flags.number('years') ?? SIZE.years };
   if (!(size.years >= YEARS_MIN))
     throw new UsageError(`--years must be at least ${YEARS_MIN}: a year of history, and a year to run`);
-  reporter.machine(await measureLimits());
-  reporter.kernels(timeKernels(await enginesHere()));
+  reporter.machine(measureLimits());
+  reporter.kernels(timeKernels(enginesHere()));
   return withTemporaryHome({ name: 'bench', port: '0', environment }, (url) =>
     withService({ url }, {}, async (client) => {
       await generatedWork(client, size, reporter.watch);
@@ -81,10 +81,13 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
   );
 }
 
-async function enginesHere(): Promise<Engine[]> {
+function enginesHere(): Engine[] {
   const own = wasmEngine();
-  const blas = await openblasEngine(own).catch(() => undefined); // reported among the limits
-  return blas === undefined ? [own] : [own, blas];
+  try {
+    return [own, nativeEngine()];
+  } catch {
+    return [own]; // reported among the limits
+  }
 }
 
 interface Reporter {
@@ -137,10 +140,10 @@ function tableReporter(screen: Screen): Reporter {
   };
 }
 
-function limitRows({ blas, blasName, wasm, sweep }: Limits): (string | Cell)[][] {
+function limitRows({ native, nativeName, wasm, sweep }: Limits): (string | Cell)[][] {
   return [
     ['product by WebAssembly', right(`${wasm.toFixed(1)} GFLOP/s`)],
-    ['product by BLAS', right(blas === null ? '-' : `${blas.toFixed(1)} GFLOP/s`), blasName],
+    ['product by native kernels', right(native === null ? '-' : `${native.toFixed(1)} GFLOP/s`), nativeName],
     ['reading memory', right(`${sweep.toFixed(1)} GB/s`)],
   ];
 }
@@ -149,7 +152,7 @@ function kernelRow(
   { kernel, size, engine, ms, rate, unit }: KernelTiming,
   limits: Limits | undefined,
 ): (string | Cell)[] {
-  const limit = unit !== 'GFLOP/s' ? null : ((engine === 'wasm' ? limits?.wasm : limits?.blas) ?? null);
+  const limit = unit !== 'GFLOP/s' ? null : ((engine === 'wasm' ? limits?.wasm : limits?.native) ?? null);
   return [
     kernel,
     right(size),

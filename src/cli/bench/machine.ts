@@ -1,15 +1,15 @@
 import { cpus } from 'node:os';
 import type { Engine } from '#kernels/engines/engine.js';
-import { openblasEngine } from '#kernels/engines/openblas.js';
+import { nativeEngine } from '#kernels/engines/native.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { fastestMs } from './fastest.js';
 
 /** Measured limits of this machine, the yardstick for the kernel timings. */
 export interface Limits {
-  /** Product of large matrices by the system's BLAS in GFLOP/s; null if there is none. */
-  readonly blas: number | null;
-  /** Name and instruction set of that BLAS, or the reason for its absence. */
-  readonly blasName: string;
+  /** Product of large matrices by the native kernels in GFLOP/s; null if there are none. */
+  readonly native: number | null;
+  /** Instruction set of those kernels, or the reason for their absence. */
+  readonly nativeName: string;
   /** Product of the same matrices by the WebAssembly engine in GFLOP/s. */
   readonly wasm: number;
   /** Throughput of reading memory far larger than the caches in GB/s. */
@@ -20,15 +20,23 @@ const ORDER = 1024;
 const SWEEP_VALUES = 2 ** 24; // 128 MiB
 const REPEATS = 7;
 
-export async function measureLimits(): Promise<Limits> {
+export function measureLimits(): Limits {
   const own = wasmEngine();
-  const blas = await openblasEngine(own).catch((failure: Error) => failure);
+  const native = nativeOrWhy();
   return {
-    blas: blas instanceof Error ? null : productRate(blas),
-    blasName: blas instanceof Error ? `no BLAS: ${blas.message}` : blas.description,
+    native: native instanceof Error ? null : productRate(native),
+    nativeName: native instanceof Error ? `none: ${native.message}` : native.description,
     wasm: productRate(own),
     sweep: sweepRate(own),
   };
+}
+
+function nativeOrWhy(): Engine | Error {
+  try {
+    return nativeEngine();
+  } catch (failure) {
+    return failure as Error;
+  }
 }
 
 /** Model name of the processor and the number of its cores. */

@@ -68,7 +68,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   dates: 'Effective dates of a custom schedule.',
   dividends: 'Return variant: dividends left out, reinvested, or reinvested after withholding tax.',
   splits: 'Whether splits are applied; `ignore` only for prices that are adjusted already.',
-  missing_prices: 'Carry the last price, leave the name out until the next rebalance, or fail.',
+  missing_prices: 'Carry the last price, exclude the security until the next rebalance, or fail.',
   field: 'Datapoint or reference column.',
   group: 'The group.',
   'GroupAttributionView.groups': 'One row a group.',

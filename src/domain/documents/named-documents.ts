@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../refusals/refusal.js';
 
-/** Parameters of paths and queries that name a document with a prefix: its kind, and the code of an absent one. */
+/** Parameters of paths and queries that refer to a document by a prefix: its kind, and the code of an absent one. */
 export const NAMED_DOCUMENTS = {
   index_id: { kind: 'index', missing: 'INDEX_NOT_FOUND' },
   strategy_id: { kind: 'strategy', missing: 'STRATEGY_NOT_FOUND' },
@@ -18,6 +18,6 @@ export const MISSING_CODES: ReadonlyMap<string, ErrorCode> = new Map(
   Object.values(NAMED_DOCUMENTS).map(({ kind, missing }) => [kind, missing]),
 );
 
-/** Codes of the documents that parameters name. @param names of all parameters */
+/** Returns the codes of the documents to which parameters refer. @param names of all parameters */
 export const missingCodesOf = (names: readonly string[]): readonly ErrorCode[] =>
   Object.entries(NAMED_DOCUMENTS).flatMap(([name, { missing }]) => (names.includes(name) ? [missing] : []));

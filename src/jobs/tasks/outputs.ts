@@ -5,7 +5,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { RunTerms } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { ArtifactRef } from '#store/port.js';
-import type { TaskOutputs } from './files.js';
+import type { KnownFiles, TaskOutputs } from './files.js';
 import type { IndexQuestion } from './indices.js';
 import type { OverviewFile } from './runs.js';
 
@@ -33,8 +33,8 @@ export interface ExportPartInput {
   readonly from: ExportPosition;
   /** The served market, if the table reads it and the run was made on it. */
   readonly market: MarketHandle | null;
-  /** Definition of the run, for a table that is decided again. */
-  readonly definition?: Omit<IndexQuestion, 'market'> | undefined;
+  /** Definition of the run, for a table that is decided again, with the earlier contents that its decisions saw. */
+  readonly definition?: (Omit<IndexQuestion, 'market'> & { readonly known?: KnownFiles }) | undefined;
   /** Memory that receives the part. */
   readonly room: SharedArrayBuffer;
 }

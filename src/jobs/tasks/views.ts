@@ -21,6 +21,7 @@ interface Needed {
   readonly window: object;
   readonly market: { readonly market: MarketHandle };
   readonly 'own-market': { readonly market: MarketHandle | null };
+  readonly 'outside-mergers': { readonly removing: ComparedWith | null };
   readonly 'same-store': object;
   readonly benchmark: { readonly benchmark: ComparedWith | null };
   readonly 'run-benchmark': { readonly benchmark: ComparedWith | null };

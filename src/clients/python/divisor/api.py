@@ -145,7 +145,7 @@ class Operations:
         :param from_: First day. Default: today (UTC).
         :param to: Last day, at most ten years after the first. Default: 366 days after the first.
         :param index_ids: Indices. Default: every one.
-        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
+        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
         :param format: Instead of `Accept`.
         """
         return cast("c.EventsView", self._transport.json("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}))
@@ -157,7 +157,7 @@ class Operations:
         :param from_: First day. Default: today (UTC).
         :param to: Last day, at most ten years after the first. Default: 366 days after the first.
         :param index_ids: Indices. Default: every one.
-        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
+        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}, accept=media)
@@ -298,7 +298,7 @@ class Operations:
         """Levels, figures and correlations of several stored runs on the dates that all of them have.
 
         :param ids: 2 to 32 ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -310,7 +310,7 @@ class Operations:
 
         :param ids: 2 to 32 ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.
         :param media: What is wanted instead of JSON.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -353,7 +353,7 @@ class Operations:
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param by: Reference column to group by.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
@@ -378,7 +378,7 @@ class Operations:
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_of: The latest date of the run at or before it; the last by default.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param risk: Adds risk contributions.
         :param risk_model: Stored risk model to measure risk by, which then needs no prices; adds risk contributions.
         :param risk_estimator: Estimator, with its defaults, of a covariance over the window of the run; adds risk contributions. Excludes risk_model.
@@ -388,7 +388,7 @@ class Operations:
     def get_factor_risk(self, index_id: str, benchmark: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, model: Optional[Literal["market_sector", "statistical", "industries", "styles"]] = None, risk_model: Optional[str] = None, risk_estimator: Optional[Literal["statistical", "industries", "styles"]] = None, factors: Optional[int] = None) -> c.RiskDecomposition:
         """Active variance against a benchmark index, split into factors and the rest.
 
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_of: The latest date of the run at or before it; the last by default.
         :param model: Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run. Default: market_sector. Excludes risk_model.
@@ -507,7 +507,7 @@ class Operations:
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
@@ -524,7 +524,7 @@ class Operations:
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
@@ -536,7 +536,7 @@ class Operations:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
+        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; issuers above 5 % at most 40 % in total. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, except one with up to 35 %. RIC_25_5_50: No issuer above 25 %; issuers above 5 % at most 50 % in total. SEC_75_5_10: Positions of at most 5 % each are at least 75 % in total. The limit of 10 % of voting rights is not checked.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
         :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
         :param start: First day wanted; the first of the run by default.
@@ -550,7 +550,7 @@ class Operations:
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
+        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; issuers above 5 % at most 40 % in total. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, except one with up to 35 %. RIC_25_5_50: No issuer above 25 %; issuers above 5 % at most 50 % in total. SEC_75_5_10: Positions of at most 5 % each are at least 75 % in total. The limit of 10 % of voting rights is not checked.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
         :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
         :param start: First day wanted; the first of the run by default.
@@ -606,7 +606,7 @@ class Operations:
 
         :param table: The table.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param start: First date. Default: that of the run.
         :param end: Last date. Default: that of the run.
         :param date: Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.
@@ -621,7 +621,7 @@ class Operations:
         :param table: The table.
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param start: First date. Default: that of the run.
         :param end: Last date. Default: that of the run.
         :param date: Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.
@@ -779,9 +779,9 @@ class Operations:
         """Store a risk model from outside.
 
         :param model_id: Id of the risk model.
-        :param units: As in the body of JSON. Needed with a file.
-        :param annualisation: As in the body of JSON.
-        :param repair: As in the body of JSON.
+        :param units: As in the JSON body. Required with a file.
+        :param annualisation: As in the JSON body.
+        :param repair: As in the JSON body.
         :param date: Date of a file without a column `date`.
         """
         return cast("c.RiskModelImportResult", self._transport.json("POST", f"/risk-models/{word(model_id)}/import", body=body, query={"units": units, "annualisation": annualisation, "repair": repair, "date": date}))
@@ -829,7 +829,7 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param window: Returns of a window; 63 unless a half-life is given.
         :param against: The tracked index, or the external benchmark of the run; replaces `benchmark`. Default: the index.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param half_life: In sessions; instead of a window.
         """
         return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"run_id": run_id, "window": window, "against": against, "benchmark": benchmark, "half_life": half_life}))
@@ -1056,14 +1056,14 @@ class Operations:
     def import_store(self, body: c.ImportRequest, *, name: Optional[str] = None, store_id: Optional[str] = None, dataset: Optional[Literal["market", "reference", "corporate_actions", "universes", "series"]] = None, adjustment: Optional[Literal["none", "splits", "total"]] = None, currency: Optional[str] = None, mapping: Optional[str] = None, activate: Optional[bool] = None, on_exists: Optional[Literal["refuse", "replace", "append"]] = None, note: Optional[str] = None) -> c.ImportResult:
         """Writes tables or an uploaded file into a new store.
 
-        :param name: Of the store. Needed where the body is a table.
-        :param store_id: Default: the name in lower case, other characters as dashes.
-        :param dataset: What the table is; market by default.
+        :param name: Id of the store. Required if the body is a table.
+        :param store_id: Default: the name in lower case, with other characters replaced by dashes.
+        :param dataset: Kind of the table. Default: market.
         :param adjustment: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
-        :param currency: Currency of names that have no CURRENCY of their own.
-        :param mapping: A Mapping as JSON: how the table is read.
-        :param activate: Serve the store at once.
-        :param on_exists: What to do when the id is taken; tables other than the market are appended.
+        :param currency: Currency of securities without a CURRENCY.
+        :param mapping: Mapping of the table, as JSON.
+        :param activate: Activate the store immediately.
+        :param on_exists: Action if the id is already used; tables other than the market are appended.
         :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.ImportResult", self._transport.json("POST", "/data/import", body=body, query={"name": name, "store_id": store_id, "dataset": dataset, "adjustment": adjustment, "currency": currency, "mapping": mapping, "activate": activate, "on_exists": on_exists}, note=note))
@@ -1107,7 +1107,7 @@ class Operations:
         """Market data of one name, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param store_id: The store. Default: the served one. Another store is read for this request.
         :param start: First date.
         :param end: Last date.
@@ -1123,7 +1123,7 @@ class Operations:
 
         :param identifier: Asset identifier, percent-encoded.
         :param media: What is wanted instead of JSON.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param store_id: The store. Default: the served one. Another store is read for this request.
         :param start: First date.
         :param end: Last date.
@@ -1138,7 +1138,7 @@ class Operations:
         """Reference data and derived figures of many names at one date.
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
         :param as_of: Values as known on this date. Default: the latest.
         :param format: Instead of `Accept`.
@@ -1150,7 +1150,7 @@ class Operations:
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
         :param media: What is wanted instead of JSON.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
         :param as_of: Values as known on this date. Default: the latest.
         :param format: Instead of `Accept`.
@@ -1162,7 +1162,7 @@ class Operations:
 
         :param identifier: Asset identifier, percent-encoded.
         :param as_of: Values as known on this date. Default: the latest.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         """
         return cast("c.ReferenceResponse", self._transport.json("GET", f"/data/reference/{word(identifier)}", query={"as_of": as_of, "as_known_on": as_known_on}))
 
@@ -1170,7 +1170,7 @@ class Operations:
         """Corporate actions of one name with their sums.
 
         :param identifier: Asset identifier, percent-encoded.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param start: First ex_date.
         :param end: Last ex_date.
         :param as_of: Date the trailing figures end on; default the last date held.

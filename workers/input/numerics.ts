@@ -41,7 +41,7 @@ function runScoped<T>(engine: Engine, work: (engine: Engine) => T): T {
 
 /** Returns the data of a thread; threads outside our pools (tests) have none. */
 function dataOf(data: unknown): ThreadData {
-  return (data as ThreadData | null | undefined) ?? { numerics: 'wasm', threads: 1, running: new Int32Array(1) }; // written only by createPool
+  return (data as ThreadData | null | undefined) ?? { numerics: 'auto', threads: 1, running: new Int32Array(1) }; // written only by createPool
 }
 
 /**

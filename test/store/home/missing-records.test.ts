@@ -91,7 +91,7 @@ test('what is missing is told by its name', async () => {
     expect.stringMatching(/^audit entry \d+: its signature is missing$/),
   ]);
   expect(await without('audit-seal', (ids) => ids[0])).toEqual([
-    expect.stringMatching(/^audit entry \d+: the seal before its own is missing$/),
+    expect.stringMatching(/^audit entry \d+: the previous seal is missing$/),
   ]);
   expect(await without('version', () => 'index/EQ/0000000003')).toEqual([
     'history index/EQ: it has 2 versions; 3 were written',

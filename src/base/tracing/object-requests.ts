@@ -32,3 +32,28 @@ export function onObjectRequest(call: (request: ObjectRequest) => void): () => v
   REQUESTS.subscribe(listener);
   return () => void REQUESTS.unsubscribe(listener);
 }
+
+/** Requests that a thread reports at most at once, so that one task does not send a message of any length. */
+const REPORTED_MAX = 10_000;
+
+/**
+ * Collects the requests of this thread from now on, for a thread that hands them to another one.
+ * @returns a function that takes those since its last call, or undefined if there are none
+ */
+export function collectObjectRequests(): () => readonly ObjectRequest[] | undefined {
+  let collected: ObjectRequest[] = [];
+  onObjectRequest((request) => {
+    if (collected.length < REPORTED_MAX) collected.push(request);
+  });
+  return () => {
+    if (collected.length === 0) return undefined;
+    const taken = collected;
+    collected = [];
+    return taken;
+  };
+}
+
+/** Reports requests of another thread to the listeners in this thread. */
+export function reportObjectRequests(requests: readonly ObjectRequest[]): void {
+  for (const request of requests) REQUESTS.publish(request);
+}

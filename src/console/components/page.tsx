@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { health } from '../state/live.js';
+import { isPrinting } from '../state/printing.js';
 import './page.css';
 
 interface PageProps {
@@ -36,7 +38,20 @@ export function Page({ title, above = [], subtitle, actions, children }: PagePro
         {actions !== undefined && actions !== false && <div class="page-actions">{actions}</div>}
       </header>
       {children}
+      {isPrinting.value && <PrintFoot />}
     </div>
+  );
+}
+
+/** Origin of a printed page. */
+function PrintFoot() {
+  const { store } = health.value ?? {};
+  return (
+    <p class="print-foot">
+      Divisor · {store?.active ?? 'no data store'}
+      {store?.end == null ? '' : ` to ${store.end}`} · printed {new Date().toISOString().slice(0, 10)} ·{' '}
+      {location.href}
+    </p>
   );
 }
 

@@ -1,11 +1,12 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import type { Json } from '../../words/paths.js';
-import { messageAt } from '../../words/findings.js';
+import { isMissing, messageAt, nearest } from '../../words/findings.js';
 import { helpOfChoice } from '../../words/help.js';
 import { percent } from '../../words/numbers.js';
 import { isFraction } from '../../words/quantities.js';
+import { Button } from '../button.js';
 import { FieldControl } from './field-control.js';
 import type { FieldSpec } from './field-spec.js';
 import '../control.css';
@@ -35,14 +36,22 @@ export function Field({
   onChange,
 }: FieldProps) {
   const id = useId();
+  const [isTouched, setTouched] = useState(false);
+  // A value that nobody had the chance to give is asked for by the star, not refused.
+  const shown = isTouched ? findings : findings.filter((finding) => !isMissing(finding));
+  const names = shown.flatMap(suggestedFor);
   const { label, help, unit, isRequired = false, kind, link } = spec;
-  const said = findings.length + notes.length > 0 ? `${id}-said` : undefined;
+  const said = shown.length + notes.length > 0 ? `${id}-said` : undefined;
   const chosen = typeof value === 'string' ? value : typeof spec.otherwise === 'string' ? spec.otherwise : undefined;
   const meaning = kind === 'choice' && typeof help === 'string' ? helpOfChoice(help, chosen) : help;
   const explained = [meaning, isShort(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
   const described = [explained === '' ? undefined : `${id}-help`, said].filter(Boolean).join(' ');
   return (
-    <div class={`field kind-${kind}${spec.isWide === true ? ' is-wide' : ''}`}>
+    <div
+      class={`field kind-${kind}${spec.isWide === true ? ' is-wide' : ''}`}
+      onFocusOut={() => setTouched(true)}
+      onChange={() => setTouched(true)}
+    >
       <label for={id}>
         {label}
         {isRequired && (
@@ -59,7 +68,7 @@ export function Field({
         spec={spec}
         value={value}
         describedBy={described === '' ? undefined : described}
-        isInvalid={findings.some(({ severity }) => severity === 'error')}
+        isInvalid={shown.some(({ severity }) => severity === 'error')}
         isDisabled={isDisabled}
         datapoints={datapoints}
         onChange={onChange}
@@ -76,7 +85,7 @@ export function Field({
       )}
       {said !== undefined && (
         <ul id={said} class="field-findings">
-          {findings.map((finding) => (
+          {shown.map((finding) => (
             <li
               key={`${finding.code} ${finding.path} ${finding.message}`}
               class={finding.severity === 'error' ? 'down' : 'field-warning'}
@@ -84,6 +93,16 @@ export function Field({
               {messageAt(finding, spec.name, label)}
             </li>
           ))}
+          {names.length > 0 && (
+            <li>
+              Did you mean{' '}
+              {names.map((name) => (
+                <Button key={name} kind="bare" onClick={() => onChange(kind === 'node' ? { node: 'field', name } : name)}>
+                  {name}
+                </Button>
+              ))}
+            </li>
+          )}
           {notes.map((note) => (
             <li key={note} class="field-warning">
               {note}
@@ -94,6 +113,10 @@ export function Field({
     </div>
   );
 }
+
+/** Accepted names for an unknown one. */
+const suggestedFor = ({ code, value, accepted }: Finding): readonly string[] =>
+  code === 'UNKNOWN_FIELD_NAME' && typeof value === 'string' ? nearest(value, accepted ?? []) : [];
 
 /** Help with what stands between backticks as code. */
 export const coded = (text: string) =>

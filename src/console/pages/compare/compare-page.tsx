@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
 import { colourOf, within, type Line } from '../../components/chart/series.js';
-import { Choice } from '../../components/choice.js';
+import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
 import { Field } from '../../components/form/field.js';
@@ -128,7 +128,6 @@ function Compared({ ids, benchmark }: ComparedProps) {
 
 function Levels({ view }: { readonly view: CompareView }) {
   const range = chosenRange();
-  const isLog = parameter('scale') === 'log';
   const dates = view.entries[0]?.level.index ?? [];
   const lines = useMemo(() => {
     const [first] = within(dates, range);
@@ -139,21 +138,15 @@ function Levels({ view }: { readonly view: CompareView }) {
       return { id: String(k), label: withReturn(id, variant), values, colour: k + 1 };
     });
   }, [view, range?.from, range?.to]);
+  const [first, last] = within(dates, range);
+  const isLog = isLogarithmic(lines, first, last);
   return (
     <Section
       title="Level"
       aside={
         <>
           Portfolios after costs, 100 at the first date
-          <Choice
-            label="Scale"
-            options={[
-              { value: 'linear', text: 'Linear' },
-              { value: 'log', text: 'Log' },
-            ]}
-            value={isLog ? 'log' : 'linear'}
-            onChoose={(scale) => setParameters({ scale: scale === 'log' ? scale : null })}
-          />
+          <ScaleChoice isLog={isLog} />
         </>
       }
     >
@@ -324,7 +317,7 @@ const COLUMNS: readonly Column<Row>[] = [
   }),
   numeric({
     id: 'error',
-    title: 'TE to own index',
+    title: 'Realised TE to own index',
     help: 'Realised annualised tracking error to the index that the run follows, not to the benchmark chosen here',
     width: 124,
     priority: 5,

@@ -68,12 +68,16 @@ export function DesignerPage({ params }: PageProps) {
 }
 
 async function newIndex(signal: AbortSignal): Promise<Opened> {
-  const [{ indices }, { stores }] = await Promise.all([
+  const [{ indices }, { stores }, fields] = await Promise.all([
     service.value.call('listIndices', { signal }),
     service.value.call('listStores', { signal }),
+    service.value.call('listFields', { signal }).then(
+      (list) => list.fields.map(({ name }) => name),
+      () => [], // No store is served.
+    ),
   ]);
   const served = stores.find(({ active }) => active);
-  const document = newDocument(new Set(indices.map(({ id }) => id)), served?.start ?? null);
+  const document = newDocument(new Set(indices.map(({ id }) => id)), { start: served?.start ?? null, fields });
   return { document, etag: null, isStored: false };
 }
 

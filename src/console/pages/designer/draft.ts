@@ -75,12 +75,30 @@ export function useWorkshop(): Workshop {
 export const findingsAt = (findings: readonly Finding[], path: Path): readonly Finding[] =>
   findings.filter((finding) => finding.path === pathText(path));
 
-/** The initial definition: the whole market by size, starting one year after the first data so that rules have enough history. */
-export const newDocument = (taken: ReadonlySet<string>, start: string | null): JsonObject => {
+interface Market {
+  /** First date; null where no store is served. */
+  readonly start: string | null;
+  /** Names of its datapoints. */
+  readonly fields: readonly string[];
+}
+
+/**
+ * The initial definition: the whole market by size, starting one year after the first data so that rules have enough history. A market
+ * without sizes gives equal weights, one without dividends price returns.
+ */
+export const newDocument = (taken: ReadonlySet<string>, { start, fields }: Market): JsonObject => {
   let number = 1;
   while (taken.has(`INDEX-${number}`)) number++;
   return {
     ...FIRST,
+    pipeline: {
+      selection: [],
+      treatment: { dividends: fields.length === 0 || fields.includes('DIVIDENDS') ? 'total' : 'price' },
+      weighting:
+        fields.length === 0 || fields.includes('FREE_FLOAT_MARKET_CAP')
+          ? { type: 'MarketCapWeight', cap: 0.1 }
+          : { type: 'EqualWeight' },
+    },
     id: `INDEX-${number}`,
     name: `Index ${number}`,
     base_date: start === null ? '' : monthsBefore(start, -12),
@@ -96,7 +114,6 @@ const FIRST: JsonObject = {
   currency: 'USD',
   universe: { kind: 'all' },
   rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
-  pipeline: { selection: [], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.1 } },
 };
 
 /** The changes of a document since the start, for an address; null if there are none. */

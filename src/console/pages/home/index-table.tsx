@@ -29,6 +29,8 @@ interface IndexTableProps {
 interface Row {
   readonly index: IndexSummary;
   readonly run: RunSummaryRow | null;
+  /** False before the summaries of the runs have arrived. */
+  readonly isKnown: boolean;
   /** The last run, where it failed after the stored one was made. */
   readonly failed: JobStatus | null;
   readonly asking: Asking;
@@ -45,6 +47,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
       index,
       asking,
       run: byId.get(index.id) ?? null,
+      isKnown: runs.data !== undefined,
       failed: failed !== undefined && isLater(failed, index.run_at) ? failed : null,
     };
   });
@@ -199,7 +202,7 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 /** Never run, running, failed and why, stale and why, or up to date; with the way out of all but the last. */
-function State({ index, run, failed, asking }: Row) {
+function State({ index, run, isKnown, failed, asking }: Row) {
   const job = liveJobs.value.find(({ job_id: id }) => id === `backtest:${index.id}`);
   if (job !== undefined)
     return (
@@ -208,6 +211,7 @@ function State({ index, run, failed, asking }: Row) {
         <Progress value={job.progress} label={`Backtest of ${index.id}`} />
       </span>
     );
+  if (!isKnown) return null;
   if (failed === null && run === null && index.has_run) return <Badge kind="bad">cannot be read</Badge>;
   if (failed === null && run !== null && run.stale === null) return <Badge kind="good">up to date</Badge>;
   return (

@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { AddSelect } from '../../components/add-select.js';
 import { Chart } from '../../components/chart/chart.js';
 import { within, type Line, type Mark, type Range } from '../../components/chart/series.js';
+import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import { Choice, type Option } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Button } from '../../components/button.js';
@@ -39,11 +40,6 @@ export type Variant = (typeof VARIANTS)[number]['value'];
 export const chosenVariant = (): Variant =>
   VARIANTS.find(({ value }) => value === parameter('variant'))?.value ?? 'own';
 
-const SCALES = [
-  { value: 'linear', text: 'Linear' },
-  { value: 'log', text: 'Log' },
-] as const;
-
 const UNITS = [
   { value: 'rebased', text: 'Rebased', help: 'Every line is 100 at the first date of the range' },
   { value: 'points', text: 'Points', help: 'Index points' },
@@ -52,7 +48,6 @@ const UNITS = [
 /** The level of the index against the portfolio that follows it, the benchmark of the run and other indices. */
 export function LevelChart({ id, tracked, run, performance }: LevelChartProps) {
   const variant = chosenVariant();
-  const isLog = parameter('scale') === 'log';
   const others = (parameter('with') ?? '').split(',').filter(Boolean).slice(0, OTHERS_MAX);
   const unit = parameter('unit') === 'points' ? 'points' : 'rebased';
   const drawnIds = unit === 'points' ? [] : others;
@@ -73,6 +68,8 @@ export function LevelChart({ id, tracked, run, performance }: LevelChartProps) {
     () => drawn({ id, tracked, run, performance, levels: levels.data ?? [], unit, range }),
     [id, tracked, run, performance, levels.data, unit, range?.from, range?.to],
   );
+  const [first, last] = within(dates, range);
+  const isLog = isLogarithmic(lines, first, last);
   const marks = useMemo<readonly Mark[]>(
     () =>
       (rebalances.data?.rebalances ?? []).flatMap(({ date, traded_on: day }) =>
@@ -130,12 +127,7 @@ function Controls({ id, others, unit, variant, isLog }: ControlsProps) {
         value={variant}
         onChoose={(chosen) => setParameters({ variant: chosen === 'own' ? null : chosen })}
       />
-      <Choice
-        label="Scale"
-        options={SCALES}
-        value={isLog ? 'log' : 'linear'}
-        onChoose={(chosen) => setParameters({ scale: chosen === 'log' ? chosen : null })}
-      />
+      <ScaleChoice isLog={isLog} />
       <ExportMenu id={id} table="levels" />
     </>
   );

@@ -64,7 +64,7 @@ export function RunSettings({ id, isStrategy }: Asked) {
           changes={{
             benchmark: {
               suggestions: [
-                ...(indices.data?.indices ?? []).map((index) => `index:${index.id}`),
+                ...(indices.data?.indices ?? []).filter((index) => index.id !== id).map((index) => `index:${index.id}`),
                 ...(series.data?.series ?? []).map(({ identifier }) => `identifier:${identifier}`),
               ],
             },

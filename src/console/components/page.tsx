@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { health } from '../state/live.js';
+import { place } from '../state/place.js';
+import { noteVisit } from '../state/recent.js';
 import { isPrinting } from '../state/printing.js';
 import './page.css';
 
@@ -18,6 +20,7 @@ export function Page({ title, above = [], subtitle, actions, children }: PagePro
   const name = [title, ...above.map(({ text }) => text)].join(' · ');
   useEffect(() => {
     document.title = `${name} · Divisor`;
+    noteVisit({ address: place.peek().path, text: name });
   }, [name]);
   return (
     <div class="page">
@@ -49,8 +52,7 @@ function PrintFoot() {
   return (
     <p class="print-foot">
       Divisor · {store?.active ?? 'no data store'}
-      {store?.end == null ? '' : ` to ${store.end}`} · printed {new Date().toISOString().slice(0, 10)} ·{' '}
-      {location.href}
+      {store?.end == null ? '' : ` to ${store.end}`} · printed {new Date().toISOString().slice(0, 10)} · {location.href}
     </p>
   );
 }

@@ -41,11 +41,15 @@ export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
     <nav ref={list} class="tabs" aria-label={label}>
       {shown.map(link)}
       {rest.length > 0 && (
-        <Menu label={`More parts: ${rest.map(({ text }) => text).join(', ')}`} title={
+        <Menu
+          label={`More parts: ${rest.map(({ text }) => text).join(', ')}`}
+          title={
             <>
               More <span aria-hidden="true">▾</span>
             </>
-          } kind="bare">
+          }
+          kind="bare"
+        >
           {rest.map((tab) => (
             <li key={tab.id}>{link(tab)}</li>
           ))}

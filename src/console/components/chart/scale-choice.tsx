@@ -4,7 +4,11 @@ import { isWide, type Line } from './series.js';
 
 const SCALES = [
   { value: 'linear', text: 'Linear' },
-  { value: 'log', text: 'Log', help: 'Chosen automatically where the largest value is more than eight times the smallest' },
+  {
+    value: 'log',
+    text: 'Log',
+    help: 'Chosen automatically where the largest value is more than eight times the smallest',
+  },
 ] as const;
 
 /** The scale of the address; without one that which shows the whole course of the lines. */

@@ -52,7 +52,10 @@ export const inDrawingOrder = (lines: readonly Line[]): readonly Line[] => {
 };
 
 /** Places that would touch, as one in their middle. @param places in ascending order */
-export function binned(places: readonly number[], gap: number): readonly { readonly at: number; readonly count: number }[] {
+export function binned(
+  places: readonly number[],
+  gap: number,
+): readonly { readonly at: number; readonly count: number }[] {
   const bins: { first: number; last: number; count: number }[] = [];
   for (const place of places) {
     const bin = bins.at(-1);

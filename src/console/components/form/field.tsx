@@ -39,7 +39,6 @@ export function Field({
   const [isTouched, setTouched] = useState(false);
   // A value that nobody had the chance to give is asked for by the star, not refused.
   const shown = isTouched ? findings : findings.filter((finding) => !isMissing(finding));
-  const names = shown.flatMap(suggestedFor);
   const { label, help, unit, isRequired = false, kind, link } = spec;
   const said = shown.length + notes.length > 0 ? `${id}-said` : undefined;
   const chosen = typeof value === 'string' ? value : typeof spec.otherwise === 'string' ? spec.otherwise : undefined;
@@ -83,34 +82,45 @@ export function Field({
           <a href={link.address}>{link.text}</a>
         </p>
       )}
-      {said !== undefined && (
-        <ul id={said} class="field-findings">
-          {shown.map((finding) => (
-            <li
-              key={`${finding.code} ${finding.path} ${finding.message}`}
-              class={finding.severity === 'error' ? 'down' : 'field-warning'}
-            >
-              {messageAt(finding, spec.name, label)}
-            </li>
-          ))}
-          {names.length > 0 && (
-            <li>
-              Did you mean{' '}
-              {names.map((name) => (
-                <Button key={name} kind="bare" onClick={() => onChange(kind === 'node' ? { node: 'field', name } : name)}>
-                  {name}
-                </Button>
-              ))}
-            </li>
-          )}
-          {notes.map((note) => (
-            <li key={note} class="field-warning">
-              {note}
-            </li>
-          ))}
-        </ul>
-      )}
+      {said !== undefined && <Said id={said} spec={spec} findings={shown} notes={notes} onChange={onChange} />}
     </div>
+  );
+}
+
+interface SaidProps extends Pick<FieldProps, 'spec' | 'findings' | 'onChange'> {
+  readonly id: string;
+  readonly notes: readonly string[];
+}
+
+/** Findings about a field, names to put in place of an unknown one, and notes. */
+function Said({ id, spec: { name: member, label, kind }, findings, notes, onChange }: SaidProps) {
+  const names = findings.flatMap(suggestedFor);
+  return (
+    <ul id={id} class="field-findings">
+      {findings.map((finding) => (
+        <li
+          key={`${finding.code} ${finding.path} ${finding.message}`}
+          class={finding.severity === 'error' ? 'down' : 'field-warning'}
+        >
+          {messageAt(finding, member, label)}
+        </li>
+      ))}
+      {names.length > 0 && (
+        <li>
+          Did you mean{' '}
+          {names.map((name) => (
+            <Button key={name} kind="bare" onClick={() => onChange(kind === 'node' ? { node: 'field', name } : name)}>
+              {name}
+            </Button>
+          ))}
+        </li>
+      )}
+      {notes.map((note) => (
+        <li key={note} class="field-warning">
+          {note}
+        </li>
+      ))}
+    </ul>
   );
 }
 

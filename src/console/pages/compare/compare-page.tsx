@@ -23,8 +23,14 @@ import { indexAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
 import { returnText, withReturn } from '../../words/returns.js';
 import { count, decimal, percent } from '../../words/numbers.js';
+import { lazy } from '../../components/lazy.js';
 import '../designer/designer.css';
 import './compare.css';
+
+const Together = lazy<{ readonly view: CompareView }>(
+  'the comparison',
+  async () => (await import('./together.js')).Together,
+);
 
 /** Maximum number of runs compared at once: each has its own colour. */
 const COMPARED_MAX = 11;
@@ -120,6 +126,7 @@ function Compared({ ids, benchmark }: ComparedProps) {
           {data.findings.length > 0 && <Findings findings={data.findings} />}
           <Levels view={data} />
           <Figures ids={ids} benchmark={benchmark} view={data} />
+          <Together view={data} />
         </>
       )}
     </div>

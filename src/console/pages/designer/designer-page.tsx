@@ -125,6 +125,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
           above={[{ address: '/', text: 'Indices' }, ...(isStored ? [{ address: indexAddress(id), text: id }] : [])]}
           actions={
             <>
+              <UndoButtons draft={draft} />
               {isChanged && <Button onClick={discard}>Discard changes</Button>}
               {may('write') && <NoteInput value={note} onChange={setNote} />}
               {may('write') ? (
@@ -151,6 +152,30 @@ function Designer({ opened, types, onReload }: DesignerProps) {
         </Page>
       </FormulaTerms.Provider>
     </WorkshopContext.Provider>
+  );
+}
+
+/** Steps through the changes of the draft, also by Ctrl Z and Ctrl Shift Z. */
+function UndoButtons({ draft }: { readonly draft: Draft }) {
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'z' || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+      event.preventDefault();
+      if (event.shiftKey) draft.redo();
+      else draft.undo();
+    };
+    addEventListener('keydown', listen);
+    return () => removeEventListener('keydown', listen);
+  }, [draft]);
+  return (
+    <>
+      <Button disabled={!draft.canUndo.value} onClick={draft.undo}>
+        Undo
+      </Button>
+      <Button disabled={!draft.canRedo.value} onClick={draft.redo}>
+        Redo
+      </Button>
+    </>
   );
 }
 

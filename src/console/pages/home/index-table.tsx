@@ -16,6 +16,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { returnText } from '../../words/returns.js';
+import { ExampleIndex } from './example-index.js';
 import { RunButton } from './run-button.js';
 import { change, counted, decimal, percent, signClass } from '../../words/numbers.js';
 
@@ -85,14 +86,18 @@ function NoIndex() {
       title="No index yet"
       action={
         may('write') && (
-          <LinkButton kind="main" href="/console/indices/new">
-            <Icon name="plus" /> New index
-          </LinkButton>
+          <>
+            <LinkButton kind="main" href="/console/indices/new">
+              <Icon name="plus" /> New index
+            </LinkButton>
+            <LinkButton href="/console/indices/templates">Choose a template</LinkButton>
+            {may('run') && <ExampleIndex />}
+          </>
         )
       }
     >
       An index is a universe, selection rules and a weighting. The designer shows the resulting constituents while you
-      edit.
+      edit. The example is created and run on the served market, and a tour of five steps explains its pages.
     </EmptyState>
   );
 }

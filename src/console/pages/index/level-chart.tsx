@@ -22,7 +22,8 @@ interface LevelChartProps {
   /** The index that the run tracks. */
   readonly tracked: string;
   readonly run: OverviewView;
-  readonly performance: PerformanceView;
+  /** Null before it is known: the chart has no benchmark then. */
+  readonly performance: PerformanceView | null;
 }
 
 /** Indices drawn in addition to this one. */
@@ -61,8 +62,10 @@ export function LevelChart({ id, tracked, run, performance }: LevelChartProps) {
       ]),
     { keeps: true },
   );
-  const rebalances = useResource(`rebalances ${runKey(id)}`, (signal) =>
-    service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
+  const rebalances = useResource(
+    `rebalances ${runKey(id)}`,
+    (signal) => service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
+    { isLater: true },
   );
   const { dates, lines } = useMemo(
     () => drawn({ id, tracked, run, performance, levels: levels.data ?? [], unit, range }),
@@ -161,7 +164,7 @@ interface Drawn {
   readonly id: string;
   readonly tracked: string;
   readonly run: OverviewView;
-  readonly performance: PerformanceView;
+  readonly performance: PerformanceView | null;
   readonly levels: readonly Levels[];
   readonly unit: 'rebased' | 'points';
   readonly range: Range | null;
@@ -195,6 +198,7 @@ function drawn({ id, tracked, run, performance, levels, unit, range }: Drawn): {
     isDashed: true,
   });
   // Portfolio and benchmark are those of the run, whatever return is chosen.
+  if (performance === null) return { dates, lines };
   const { benchmark, benchmark_level: level, benchmark_variant: read } = performance;
   if (benchmark !== null && level !== null && benchmark !== id)
     lines.push({
@@ -214,7 +218,9 @@ function rebased(values: readonly (number | null)[], first: number): readonly (n
 
 /** Other indices with a run, which can be added to the chart. */
 function OtherIndices({ id, others }: { readonly id: string; readonly others: readonly string[] }) {
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }), {
+    isLater: true,
+  });
   const free = (runs.data?.backtests ?? []).filter(({ index_id: one }) => one !== id && !others.includes(one));
   const set = (ids: readonly string[]) => setParameters({ with: ids.length === 0 ? null : ids.join(',') });
   return (

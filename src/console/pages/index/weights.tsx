@@ -49,7 +49,11 @@ export function Weights({ id, run }: WeightsProps) {
   };
   const key = `${runKey(id)} ${range?.from} ${range?.to}`;
   const ask = (what: string | null, groups: number) => (signal: AbortSignal) =>
-    service.value.call('getExposures', { params: { index_id: id }, query: { ...query, by: what ?? undefined, groups }, signal });
+    service.value.call('getExposures', {
+      params: { index_id: id },
+      query: { ...query, by: what ?? undefined, groups },
+      signal,
+    });
   const groups = useResource(by === null ? null : `exposures ${by} ${key}`, ask(by, GROUPS_MAX), { keeps: true });
   const names = useResource(`exposures names ${key}`, ask('IDENTIFIER', NAMES_MAX), { keeps: true });
   return (

@@ -8,11 +8,11 @@ import { errorAnswer, responseOf, type Answer } from './reply.js';
 import { newRequestId } from './request-id.js';
 import { sendAnswer } from './send-answer.js';
 
-/** Answers requests of `node:http` through the adapter of `Request`. */
+/** Creates a listener that answers `node:http` requests through the `Request` adapter. */
 export const createRequestListener = (app: App): ReturnType<typeof getRequestListener> =>
   getRequestListener(
     (request, { incoming, outgoing }) =>
-      sent(
+      sendDirectly(
         app.answer(request, () => incoming.socket.remoteAddress),
         { incoming: incoming as IncomingMessage, outgoing: outgoing as ServerResponse },
       ),
@@ -32,8 +32,8 @@ interface Exchange {
   readonly outgoing: ServerResponse;
 }
 
-/** Sends an answer behind the back of the listener. */
-async function sent(answered: Answer | Promise<Answer>, { incoming, outgoing }: Exchange): Promise<Response> {
+/** Sends a response without the adapter. */
+async function sendDirectly(answered: Answer | Promise<Answer>, { incoming, outgoing }: Exchange): Promise<Response> {
   const answer = await answered;
   await sendAnswer((await compressedFor(answer, incoming.headers)) ?? answer, outgoing);
   return RESPONSE_ALREADY_SENT;

@@ -8,7 +8,7 @@ vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
 const tried = await tryBrowser();
 
-/** What somebody at a desk does in a day; each test begins at an address. */
+/** Daily work with the console; each test begins at an address. */
 describe.skipIf('why' in tried)('at a desk', () => {
   let desk: Desk;
   beforeAll(async () => {

@@ -2,7 +2,7 @@ import { getHeapStatistics } from 'node:v8';
 import { threadId } from 'node:worker_threads';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { createDoor } from '#workers/door.js';
+import { createEntryPoint } from '#workers/entry-point.js';
 import { hashedBytes } from '#workers/output/hand-over.js';
 import { rest } from '#workers/rest.js';
 
@@ -12,7 +12,7 @@ declare const WebAssembly: {
   ): Promise<{ readonly instance: { readonly exports: Readonly<Record<string, unknown>> } }>;
 };
 
-/** Tasks that do what a worker must survive; a pool of tests opens this door instead of the product's. */
+/** Tasks that do what a worker must survive; a pool of tests uses this entry point instead of the product's. */
 
 /** `(module (func (export "spin") (loop $again (br $again))))` */
 const ENDLESS = Uint8Array.of(
@@ -111,7 +111,7 @@ const tasks = {
   unclonable: () => () => 0,
 };
 
-// The door calls a task with the input that its own test sent.
-export default createDoor(
+// The entry point calls a task with the input that its own test sent.
+export default createEntryPoint(
   Object.fromEntries(Object.entries(tasks).map(([name, task]) => [name, async () => task as never])),
 );

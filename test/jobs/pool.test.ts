@@ -14,7 +14,7 @@ function openHostilePool(
     workers: 2,
     heapMegabytes: 32,
     patienceMs: 20, // Between the request to stop and the end of a thread that does not.
-    door: new URL('hostile-worker.js', import.meta.url),
+    entry: new URL('hostile-worker.js', import.meta.url),
     ...options,
   });
   const run = (task: string, input: unknown = null, signal?: AbortSignal, lane: Lane = 'heavy'): TaskRun<unknown> =>

@@ -2,7 +2,7 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useOneAtATime } from '../state/one-at-a-time.js';
-import { may } from '../state/principal.js';
+import { may, type Scope } from '../state/principal.js';
 import { changed } from '../state/resource.js';
 import { troubleOf, type Trouble } from '../state/service.js';
 import type { JsonObject } from '../words/paths.js';
@@ -43,6 +43,8 @@ export interface Edited {
 }
 
 interface EditorProps {
+  /** That of its writes. Default: `write`. */
+  readonly scope?: Scope;
   readonly title: string;
   readonly above: Parameters<typeof Page>[0]['above'];
   readonly opened: Opened;
@@ -64,7 +66,7 @@ interface EditorProps {
 
 /** A document in forms: checked while it is written, saved only over the version that was opened. */
 export function Editor(props: EditorProps) {
-  const { title, above, opened, actions, remove, versioned, onReload, children } = props;
+  const { title, above, opened, actions, remove, versioned, onReload, children, scope = 'write' } = props;
   const { edited, trouble, clash, resolve } = useEdited(props);
   const isStored = opened.etag !== null;
   const isWrong = edited.findings.some(({ severity }) => severity === 'error');
@@ -74,7 +76,7 @@ export function Editor(props: EditorProps) {
       title={title}
       above={above ?? []}
       actions={
-        may('write') ? (
+        may(scope) ? (
           <>
             {actions?.(edited)}
             {isStored && remove !== undefined && <Remove {...props} remove={remove} />}
@@ -88,7 +90,7 @@ export function Editor(props: EditorProps) {
             </Button>
           </>
         ) : (
-          <MayNot scope="write" what="save" />
+          <MayNot scope={scope} what="save" />
         )
       }
     >

@@ -16,7 +16,7 @@ interface WaitProps {
   readonly skeleton?: ComponentChildren;
 }
 
-/** The shape of what is to come, once the wait can be felt; screen readers hear what is loaded. */
+/** A skeleton of the content after a short wait; screen readers hear the name of the content. */
 export function Wait({ what, skeleton = <RowsSkeleton /> }: WaitProps) {
   const [waited, setWaited] = useState(0);
   useEffect(() => {

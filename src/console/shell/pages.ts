@@ -6,7 +6,7 @@ export interface Page {
   /** Path with `:name` for parts. */
   readonly path: string;
   readonly load: () => Promise<ComponentType<PageProps>>;
-  /** Asks what the page asks first, while it is loaded. */
+  /** Sends the first requests of the page while its script is loaded. */
   readonly prime?: (params: Readonly<Record<string, string>>) => void;
 }
 
@@ -87,6 +87,9 @@ export const PAGES: readonly Page[] = [
     path: '/console/watchlists/:id',
     load: async () => (await import('../pages/watchlists/watchlist-page.js')).WatchlistPage,
   },
+  { path: '/console/plugins', load: async () => (await import('../pages/plugins/plugins-page.js')).PluginsPage },
+  { path: '/console/plugins/new', load: async () => (await import('../pages/plugins/plugin-page.js')).PluginPage },
+  { path: '/console/plugins/:id', load: async () => (await import('../pages/plugins/plugin-page.js')).PluginPage },
   { path: '/console/health', load: async () => (await import('../pages/health/health-page.js')).HealthPage },
   { path: '/console/names', load: async () => (await import('../pages/names/names-page.js')).NamesPage },
   { path: '/console/names/:name', load: async () => (await import('../pages/names/name-page.js')).NamePage },

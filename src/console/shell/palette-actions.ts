@@ -23,7 +23,7 @@ const action = (name: string, text: string, act: () => unknown): Target => ({
 
 const link = (address: string, text: string): Target => ({ address, text, kind: 'action' });
 
-/** What can be done from anywhere, as far as the key allows it. */
+/** Actions that the key allows, available on every page. */
 export function actionsFor({ indices, stores, onShortcuts }: Known): readonly Target[] {
   return [
     ...(may('write') ? [link('/console/indices/new', 'Create an index')] : []),

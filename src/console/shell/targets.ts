@@ -6,6 +6,7 @@ import { service } from '../state/service.js';
 import {
   indexAddress,
   nameAddress,
+  pluginAddress,
   riskModelAddress,
   storeAddress,
   templateAddress,
@@ -26,6 +27,7 @@ const PLACES: readonly Target[] = [
   { address: '/console/sweeps', text: 'Sweeps', kind: 'page' },
   { address: '/console/data', text: 'Data', kind: 'page' },
   { address: '/console/watchlists', text: 'Watchlists', kind: 'page' },
+  { address: '/console/plugins', text: 'Plug-ins', kind: 'page' },
   { address: '/console/reports', text: 'Reports', kind: 'page' },
   { address: '/console/jobs', text: 'Jobs', kind: 'page' },
   { address: '/console/health', text: 'Health', kind: 'page' },
@@ -45,6 +47,7 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
   const watchlists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
+  const plugins = useResource('plug-ins', (signal) => service.value.call('listPlugins', { signal }));
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const results = useResource('palette results', (signal) =>
     service.value.call('listJobs', {
@@ -83,6 +86,11 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
       address: watchlistAddress(id),
       text: `${id} ${name}`,
       kind: 'watchlist',
+    })),
+    ...(plugins.data?.plugins ?? []).map(({ plugin_id: id, name }) => ({
+      address: pluginAddress(id),
+      text: `${id} ${name}`,
+      kind: 'plug-in',
     })),
     ...(models.data?.risk_models ?? []).map(({ model_id: id }) => ({
       address: riskModelAddress(id),

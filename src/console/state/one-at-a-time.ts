@@ -33,7 +33,7 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
     const timer = setTimeout(() => void run(), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [key, turn]);
-  // What was refused may be possible after a change elsewhere: another store, a new risk model.
+  // A refused request may succeed after a change elsewhere: another store, a new risk model.
   const now = world.value;
   useEffect(() => {
     if (key !== null && trouble.peek() !== null) void run();

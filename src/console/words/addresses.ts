@@ -14,4 +14,6 @@ export const riskModelAddress = (id: string): string => `/console/risk-models/${
 
 export const strategyAddress = (id: string): string => `/console/strategies/${encodeURIComponent(id)}/edit`;
 
+export const pluginAddress = (id: string): string => `/console/plugins/${encodeURIComponent(id)}`;
+
 export const watchlistAddress = (id: string): string => `/console/watchlists/${encodeURIComponent(id)}`;

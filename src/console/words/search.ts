@@ -1,6 +1,6 @@
 /** An item with its own address in the console, or an action. */
 export interface Target {
-  /** Where it leads; of an action a name of its own. */
+  /** Where it leads; of an action its name. */
   readonly address: string;
   readonly text: string;
   /** Kind of the item. */
@@ -11,7 +11,7 @@ export interface Target {
 
 /**
  * Targets that match every word that was typed, in any order, in their text or kind: as a part, or letter by letter with others between.
- * Those that begin with what was typed come first.
+ * Texts that begin with the typed text come first.
  */
 export function found(targets: readonly Target[], typed: string): readonly Target[] {
   const text = typed.trim().toLowerCase();

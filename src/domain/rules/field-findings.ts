@@ -11,7 +11,7 @@ import {
   type ValueKind,
 } from '../datapoints/resolution.js';
 import { overTimeFault, type OverTimeFault } from '../datapoints/expressions/over-time-faults.js';
-import { readsOfExpression, type Definitions } from '../datapoints/expressions/reads.js';
+import { readsOfExpression, type Definitions, type PluginInput } from '../datapoints/expressions/reads.js';
 import { isField, requestOf, type ComparisonNode } from '../datapoints/expressions/tree.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { FieldRequest } from '../datapoints/field-request.js';
@@ -26,9 +26,9 @@ export interface PlacedUse {
 const NO_DEFINITIONS: Definitions = new Map();
 
 /**
- * What the market lacks for the datapoints of a document: a warning while it is being saved, since another store may
- * have them, an error once it is to be computed.
- * @param definitions Expressions that the document names.
+ * Finds datapoints of a document that the market lacks: a warning when it is saved, because another store may have
+ * them, an error when it is computed.
+ * @param definitions Expressions that the document defines.
  */
 export function fieldFindings(
   uses: readonly PlacedUse[],
@@ -49,7 +49,9 @@ export function fieldFindings(
   });
 }
 
-/** Columns that a market lacks for the datapoints of a document, sorted; those behind derived ones. */
+/**
+ * Returns columns that a market lacks for the datapoints of a document, sorted, including those behind derived ones.
+ */
 export function columnsMissing(uses: readonly PlacedUse[], market: Columns, definitions = NO_DEFINITIONS): string[] {
   const missing = uses.flatMap(({ use }) =>
     needsOf(use, definitions).flatMap(({ field }) => {
@@ -60,42 +62,46 @@ export function columnsMissing(uses: readonly PlacedUse[], market: Columns, defi
   return [...new Set(missing)].sort();
 }
 
-/** No store can have what an expression asks for. */
+/** No store can provide such an expression. */
 function overTimeFinding({ name, called }: OverTimeFault, { path, rowId }: Omit<PlacedUse, 'use'>): Finding {
-  const message = `${name} is read with a lag or over a window, and ${called} in it is known at decisions only.`;
+  const message = `${name} is read with a lag or over a window, but ${called} in it is known only at decisions.`;
   return { severity: 'error', code: 'NOT_IN_CHOICES', path, row_id: rowId, message, value: name };
 }
 
 type Problem = Pick<Finding, 'code' | 'message' | 'accepted' | 'value'>;
 
-/** A datapoint of the market with what it has to be. */
+/** Datapoint of the market, with its required type. */
 interface Need {
   readonly field: FieldRequest;
   readonly needsNumber: boolean;
   readonly comparison: ComparisonNode | null;
+  /** The input of a plug-in that reads it. */
+  readonly input: PluginInput | null;
 }
 
 function needsOf({ field: expression, as, comparison }: FieldUse, definitions: Definitions): Need[] {
   if (isField(expression) && !definitions.has(expression.name)) {
     const field = requestOf(expression);
     const needsNumber = as === 'number' || field.aggregate !== 'last' || field.transform !== 'none';
-    return [{ field, needsNumber, comparison: comparison ?? null }];
+    return [{ field, needsNumber, comparison: comparison ?? null, input: null }];
   }
   const isWhole = isField(expression) && as !== 'number';
   return readsOfExpression(expression, definitions).map((read) => ({
     field: read.field,
     needsNumber: read.as === 'number' && !(isWhole && read.field.aggregate === 'last'),
     comparison: read.comparison,
+    input: read.input,
   }));
 }
 
-function problemOf({ field, needsNumber, comparison }: Need, market: MarketData): Problem | undefined {
+function problemOf({ field, needsNumber, comparison, input }: Need, market: MarketData): Problem | undefined {
   const found = resolve(market, field);
   if ('missing' in found) {
     const need = found.missing === field.name ? '' : `, which ${field.name} needs`;
+    const reader = readerText(input);
     const where = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
     const accepted = namesOf(market);
-    return unknownField(`${where} has no ${found.missing}${need}.`, {
+    return unknownField(`${where} has no ${found.missing}${need}${reader}.`, {
       name: found.missing,
       accepted,
       value: field.name,
@@ -105,18 +111,21 @@ function problemOf({ field, needsNumber, comparison }: Need, market: MarketData)
   if (needsNumber && kind !== 'number') {
     return {
       code: 'VALUE_TYPE_MISMATCH',
-      message: `${field.name} holds ${PLURAL[kind]}, where numbers are needed.`,
+      message: `${field.name} contains ${PLURAL[kind]}, but numbers are required${readerText(input)}.`,
       value: field.name,
     };
   }
   if (comparison !== null && !kindFits(comparison, kind)) {
     return {
       code: 'VALUE_TYPE_MISMATCH',
-      message: `${field.name} holds ${PLURAL[kind]}, which ${comparison.comparison} cannot compare with ${JSON.stringify(comparison.value)}.`,
+      message: `${field.name} contains ${PLURAL[kind]}, which ${comparison.comparison} cannot compare with ${JSON.stringify(comparison.value)}.`,
       value: field.name,
     };
   }
   return undefined;
 }
+
+const readerText = (input: PluginInput | null): string =>
+  input === null ? '' : `; the input ${input.name} of the plug-in ${input.plugin} reads it`;
 
 const PLURAL: Readonly<Record<ValueKind, string>> = { number: 'numbers', string: 'texts', boolean: 'booleans' };

@@ -23,6 +23,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { DEFAULT_CALENDAR } from './calendars.js';
+import { filledPlugins } from './filled-plugins.js';
 import { reachedBy } from './index-questions.js';
 import { storedIndices } from '../stored/stored-indices.js';
 
@@ -64,18 +65,17 @@ export function createDatapointQuestions({
       ...(plugins === undefined ? {} : { plugins }),
       pipeline: { weighting: WEIGHTING_CLASSES[0]!.example },
     };
-    return storedIndices(documents).answer((indexOf) => {
-      const { document, findings } = validateIndex(body, {
-        calendars: calendars.list(),
-        calendarOf: calendars.get,
-        indexOf,
-        market,
-      });
-      const read = readAsked(request, document === undefined ? new Map() : definitionsOf(document), market);
-      const called = calledIndices(read.tree, 'expression');
-      const references = called.flatMap(({ id }) => referenceFindings(id, TERMS, 'expression', indexOf));
-      return { document, read, findings: [...findings.filter(isOfRequest), ...read.findings, ...references] };
-    });
+    const { document, findings } = await storedIndices(documents).answer((indexOf) =>
+      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf, market }),
+    );
+    const filled = document === undefined ? undefined : await filledPlugins(documents, document);
+    const read = readAsked(request, filled === undefined ? new Map() : definitionsOf(filled.document), market);
+    const called = calledIndices(read.tree, 'expression');
+    const references = await storedIndices(documents).answer((indexOf) =>
+      called.flatMap(({ id }) => referenceFindings(id, TERMS, 'expression', indexOf)),
+    );
+    const ofParts = [...findings.filter(isOfRequest), ...(filled?.findings ?? [])];
+    return { document, read, findings: [...ofParts, ...read.findings, ...references] };
   }
 
   return {

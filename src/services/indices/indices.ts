@@ -3,12 +3,14 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { derivedDocument, readDerivation } from '#domain/checks/derived-document.js';
+import { marketFindings } from '#domain/checks/index-on-market.js';
 import { validateIndex, type CheckedIndex } from '#domain/checks/validate-index.js';
 import { hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { definitionFields } from '#domain/documents/definition-fields.js';
 import { overlaySpecs } from '#domain/overlays/catalogue.js';
 import { ruleTypes } from '#domain/rules/catalogue.js';
+import type { MarketData } from '#domain/market/market-data.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { forgetRuns } from '../stored/kept-runs.js';
@@ -16,7 +18,7 @@ import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { lookAheadOf, unknownModels } from '../stored/used-models.js';
 import { createIndexList, type PageQuery } from './index-list.js';
-import { storedPartsFindings, withoutStoredParts } from './stored-parts.js';
+import { checkedParts, withoutStoredParts } from './stored-parts.js';
 import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from '../stored/stored-indices.js';
 
 /** A JSON object as a client sent it. */
@@ -78,13 +80,13 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     const { document, findings } = await storedIndices(reader).answer((indexOf) =>
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf, replaces, market }),
     );
+    const parts = document === undefined ? undefined : await checkedParts(reader, document);
     const unknown =
-      document === undefined
-        ? []
-        : [...(await unknownModels(reader, document)), ...(await storedPartsFindings(reader, document))];
+      document === undefined ? [] : [...(await unknownModels(reader, document)), ...(parts?.findings ?? [])];
     if (unknown.length > 0) return { document: undefined, findings: orderFindings([...findings, ...unknown]) };
     const foreseen = document === undefined ? [] : await lookAheadOf(reader, document, { calendars, market });
-    const told = orderFindings([...findings, ...foreseen]);
+    const lacking = await lackingInputs(parts?.filled, reader, { findings, market });
+    const told = orderFindings([...findings, ...lacking, ...foreseen]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
       return { document: document && withoutStoredParts(document), findings: told };
     const message = `A strategy is stored under the id ${id}; an index needs an id of its own.`;
@@ -187,6 +189,20 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     ruleTypes: () => catalogue,
     overlayTypes: () => ({ overlays: overlaySpecs as OverlayTypes['overlays'] }), // As above.
   };
+}
+
+/** Warnings about columns that inputs of plug-ins read: a definition has these inputs once the code is filled in. */
+async function lackingInputs(
+  filled: IndexDocument | undefined,
+  reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
+  { findings, market }: { readonly findings: readonly Finding[]; readonly market: MarketData | undefined },
+): Promise<readonly Finding[]> {
+  if (filled?.plugins === undefined || market === undefined) return [];
+  const known = new Set(findings.map(({ path, message }) => `${path} ${message}`));
+  const all = await storedIndices(reader).answer((indexOf) =>
+    marketFindings(filled, market, { severity: 'warning', indexOf }),
+  );
+  return all.filter(({ path, message }) => !known.has(`${path} ${message}`));
 }
 
 /** A finding about the derivation of a document, at the field of the request that it comes from. */

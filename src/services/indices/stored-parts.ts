@@ -1,5 +1,4 @@
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { DocumentReader } from '#store/port.js';
 import { filledPlugins, withoutCode } from './filled-plugins.js';
@@ -21,7 +20,8 @@ export async function withStoredParts(reader: Reader, document: IndexDocument): 
 /** A definition without the names and the code that were filled in. */
 export const withoutStoredParts = (document: IndexDocument): IndexDocument => withoutCode(withoutWatchlist(document));
 
-/** Errors about the watchlists and plug-ins of a definition. */
-export async function storedPartsFindings(reader: Reader, document: IndexDocument): Promise<readonly Finding[]> {
-  return [...(await unknownWatchlists(reader, document)), ...(await filledPlugins(reader, document)).findings];
+/** A definition with the code of its plug-ins, and errors about its watchlists and plug-ins. */
+export async function checkedParts(reader: Reader, document: IndexDocument) {
+  const { document: filled, findings } = await filledPlugins(reader, document);
+  return { filled, findings: [...(await unknownWatchlists(reader, document)), ...findings] };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { AttributionView, IndexDocument, StoredStrategy, Watchlist } from '#clients/typescript/divisor.js';
+import type { AttributionView, IndexDocument, Plugin, StoredStrategy, Watchlist } from '#clients/typescript/divisor.js';
 import { downloaded, eventually, follow, type Desk } from '../desk.js';
 
 /** Documents beside indices, each in forms of the contract: strategies, templates, watchlists, constraint sets. */
@@ -106,6 +106,50 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByRole('link', { name: known, exact: true }).waitFor();
     const stored = await service.ask<Watchlist>('GET', '/data/watchlists/desk');
     expect(stored.body).toMatchObject({ name: 'Desk', identifiers: [known, 'A B Equity'], unknown: ['A B Equity'] });
+    expect(complaints).toEqual([]);
+  });
+
+  test('a plug-in is written in its form, and its findings appear at their fields', async () => {
+    const { page, service, complaints } = desk();
+    await follow(page, '/');
+    await page.getByRole('link', { name: 'Plug-ins' }).click();
+    await page.getByRole('link', { name: 'New plug-in' }).click();
+    await page.getByLabel('Id *').fill('doubled');
+    await page.getByLabel('Name *').first().fill('Doubled');
+    const inputs = page.getByRole('group', { name: 'Inputs', exact: true });
+    await inputs.getByRole('button', { name: 'Add to Inputs' }).click();
+    const second = page.getByRole('group', { name: 'Inputs, row 2' });
+    await second.getByLabel('Name *').fill('mean');
+    await second.getByLabel('Expression *').fill('mean(CLOSE, window=');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await second.locator('.field-findings').waitFor();
+    await second.getByLabel('Expression *').fill('mean(CLOSE, window=20)');
+    await page.getByRole('button', { name: 'Add to Parameters' }).click();
+    const factor = page.getByRole('group', { name: 'Parameters, row 1' });
+    await factor.getByLabel('Name *').fill('factor');
+    await factor.getByLabel('Default *').fill('2');
+    await factor.getByLabel('Maximum').fill('5');
+    await page.getByLabel('Source').fill('function compute({ close }) { return close.map((v) => ; }');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page
+      .getByText(/The source threw SyntaxError/)
+      .first()
+      .waitFor();
+    const source = 'function compute({ close }, { factor }) { return close.map((v) => v * factor); }';
+    await page.getByLabel('Source').fill(source);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('heading', { name: 'doubled' }).waitFor();
+    const { body } = await service.ask<Plugin>('GET', '/plugins/doubled');
+    expect(body).toMatchObject({
+      name: 'Doubled',
+      kind: 'datapoint',
+      inputs: {
+        close: { expression: 'CLOSE', sessions: 1 },
+        mean: { expression: 'mean(CLOSE, window=20)', sessions: 1 },
+      },
+      parameters: { factor: { default: 2, minimum: null, maximum: 5, help: null } },
+      source,
+    });
     expect(complaints).toEqual([]);
   });
 

@@ -74,6 +74,8 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
     `/console/strategies/new?index=CORE`,
     '/console/watchlists',
     '/console/watchlists/desk',
+    '/console/plugins',
+    '/console/plugins/doubled',
     `/console/reports?render=${rendered}`,
     `/console/jobs?job=sweep:${swept}`,
     '/console/health',

@@ -11,7 +11,7 @@ const SCALES = [
   },
 ] as const;
 
-/** The scale of the address; without one that which shows the whole course of the lines. */
+/** The scale in the address. Default: the scale that shows the whole course of the lines. */
 export function isLogarithmic(lines: readonly Line[], first: number, last: number): boolean {
   const chosen = parameter('scale');
   return chosen === 'log' || (chosen !== 'linear' && isWide(lines, first, last));

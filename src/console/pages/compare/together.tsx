@@ -45,7 +45,7 @@ function ranged({ entries }: CompareView, range: ReturnType<typeof chosenRange>)
   return { dates, series, sessions: sessionsOfYear(dates) };
 }
 
-/** Runs beside each other: drawdowns, years, rolling measures, and each against a reference and every other one. */
+/** Runs side by side: drawdowns, years, rolling measures, and each against a reference and every other one. */
 export function Together({ view }: { readonly view: CompareView }) {
   const range = chosenRange();
   const data = useMemo(() => ranged(view, range), [view, range?.from, range?.to]);

@@ -33,6 +33,7 @@ export function Home() {
       actions={
         may('write') && (
           <>
+            <LinkButton href="/console/plugins">Plug-ins</LinkButton>
             <LinkButton href="/console/indices/templates">Templates</LinkButton>
             <LinkButton kind={hasIndices ? 'main' : 'plain'} href="/console/indices/new">
               <Icon name="plus" /> New index

@@ -8,14 +8,14 @@ import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-message
 import { CancelledError, openControl } from './control.js';
 import { handOver } from './output/hand-over.js';
 
-/** A task as the door runs it, whatever its input and output. */
+/** A task as the entry point runs it, whatever its input and output. */
 type AnyTask = (input: never, control: TaskControl) => unknown;
 
 /**
  * The entry function of a pool's threads: finds the task, gives it its control, words what it threw.
  * Tasks are loaded when first asked for, so that a thread starts in milliseconds whatever the others need.
  */
-export function createDoor(
+export function createEntryPoint(
   tasks: Readonly<Record<string, () => Promise<AnyTask>>>,
 ): (message: TaskMessage) => Promise<TaskOutcome> {
   return async ({ task, input, cells, memory, isTimed }) => {

@@ -1,0 +1,110 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import { useEffect, useState } from 'preact/hooks';
+import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { Button } from '../button.js';
+import { Icon } from '../icon.js';
+import { Field, FieldGrid } from './field.js';
+import type { FieldSpec } from './field-spec.js';
+
+interface NamedRowsProps {
+  readonly label: string;
+  readonly help: string;
+  /** Fields of each row; the first is the value of a row that is written short. */
+  readonly fields: readonly FieldSpec[];
+  readonly value: Json | undefined;
+  readonly findings: readonly Finding[];
+  /** Where the value lies, as findings name it. */
+  readonly path: Path;
+  readonly datapoints?: readonly string[];
+  readonly isDisabled: boolean;
+  onChange(value: JsonObject): void;
+}
+
+type Row = readonly [name: string, members: JsonObject];
+
+/** Objects by name, a row each. */
+export function NamedRows(props: NamedRowsProps) {
+  const { label, help, fields, value, isDisabled, onChange } = props;
+  const first = fields[0]?.name ?? '';
+  const [rows, setRows] = useState(() => rowsOf(value, first));
+  const written = JSON.stringify(objectOf(rowsOf(value, first)));
+  useEffect(() => {
+    if (JSON.stringify(objectOf(rows)) !== written) setRows(rowsOf(value, first));
+  }, [written]);
+  const put = (next: readonly Row[]) => {
+    setRows(next);
+    onChange(objectOf(next));
+  };
+  return (
+    <fieldset class="field-group">
+      <legend>{label}</legend>
+      <p class="field-help">{help}</p>
+      {rows.map((row, at) => (
+        <div key={at} class="field-row" role="group" aria-label={`${label}, row ${at + 1}`}>
+          <NamedRow {...props} row={row} onChange={(next) => put(rows.map((own, i) => (i === at ? next : own)))} />
+          <Button
+            kind="bare"
+            disabled={isDisabled}
+            aria-label={`Remove row ${at + 1} of ${label}`}
+            onClick={() => put(rows.filter((_, i) => i !== at))}
+          >
+            <Icon name="close" />
+          </Button>
+        </div>
+      ))}
+      <Button disabled={isDisabled} aria-label={`Add to ${label}`} onClick={() => setRows([...rows, ['', {}]])}>
+        <Icon name="plus" /> Add
+      </Button>
+    </fieldset>
+  );
+}
+
+interface NamedRowProps extends Omit<NamedRowsProps, 'onChange' | 'value'> {
+  readonly row: Row;
+  onChange(row: Row): void;
+}
+
+function NamedRow({
+  row: [name, members],
+  fields,
+  findings,
+  path,
+  datapoints = [],
+  isDisabled,
+  onChange,
+}: NamedRowProps) {
+  const own = pathText([...path, name]);
+  return (
+    <FieldGrid>
+      <Field
+        spec={{ name: 'name', label: 'Name', kind: 'text', isRequired: true }}
+        value={name}
+        findings={findings.filter(({ path: one }) => one === own)}
+        isDisabled={isDisabled}
+        onChange={(next) => onChange([typeof next === 'string' ? next : '', members])}
+      />
+      {fields.map((spec) => (
+        <Field
+          key={spec.name}
+          spec={spec}
+          value={members[spec.name]}
+          findings={findings.filter(({ path: one }) => one === `${own}.${spec.name}`)}
+          datapoints={datapoints}
+          isDisabled={isDisabled}
+          onChange={(next) => {
+            const { [spec.name]: _, ...others } = members;
+            onChange([name, next === undefined ? others : { ...others, [spec.name]: next }]);
+          }}
+        />
+      ))}
+    </FieldGrid>
+  );
+}
+
+/** @param first member of a row that is written as its value alone */
+const rowsOf = (value: Json | undefined, first: string): readonly Row[] =>
+  isObject(value)
+    ? Object.entries(value).map(([name, row]): Row => [name, isObject(row) ? row : { [first]: row }])
+    : [];
+
+const objectOf = (rows: readonly Row[]): JsonObject => Object.fromEntries(rows.filter(([name]) => name !== ''));

@@ -1,0 +1,162 @@
+import type { Operations } from '#clients/typescript/divisor.js';
+import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import type { FieldSpec } from '../../components/form/field-spec.js';
+import { NamedRows } from '../../components/form/named-rows.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { GuideLink } from '../../components/guide-link.js';
+import { Answered } from '../../components/wait.js';
+import { may } from '../../state/principal.js';
+import type { PageProps } from '../../state/page-props.js';
+import { go } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { pluginAddress } from '../../words/addresses.js';
+import type { JsonObject } from '../../words/paths.js';
+import './plugins.css';
+
+/** One plug-in: what it reads, its parameters and its source. */
+export function PluginPage({ params }: PageProps) {
+  const id = params['id'] ?? null;
+  const opened = useResource(`plug-in ${id}`, (signal) => pluginOf(id, signal), { follows: false });
+  return (
+    <Answered resource={opened} what="the plug-in">
+      {(first) => (
+        <Editor
+          title={id ?? 'New plug-in'}
+          above={[
+            { address: '/', text: 'Indices' },
+            { address: '/console/plugins', text: 'Plug-ins' },
+          ]}
+          scope="admin"
+          opened={first}
+          versioned={id === null ? undefined : { kind: 'plug-in', id }}
+          reread={() => pluginOf(id)}
+          save={put}
+          remove={() => service.value.call('deletePlugin', { params: { plugin_id: id ?? '' } })}
+          onSaved={(document) => {
+            go(pluginAddress(String(document['id'])));
+            opened.reload();
+          }}
+          onRemoved={() => go('/console/plugins')}
+          onReload={opened.reload}
+        >
+          {(edited) => <Form edited={edited} isStored={id !== null} />}
+        </Editor>
+      )}
+    </Answered>
+  );
+}
+
+const NEW: JsonObject = {
+  id: '',
+  name: '',
+  kind: 'datapoint',
+  inputs: { close: { expression: 'CLOSE' } },
+  parameters: {},
+  source: 'function compute({ close }, parameters, count) {\n  return close;\n}\n',
+};
+
+async function pluginOf(id: string | null, signal?: AbortSignal): Promise<Opened> {
+  if (id === null) return { document: NEW, etag: null };
+  const { answer, etag } = await service.value.callWithEtag('getPlugin', { params: { plugin_id: id }, signal });
+  const { plugin_id: _, sha256: _hash, updated_at: _at, ...document } = answer;
+  return { document: { id, ...document }, etag };
+}
+
+type PluginBody = Operations['putPlugin']['request']['body'];
+
+function put({ id, ...document }: JsonObject, write: Write) {
+  return service.value.callWithEtag('putPlugin', {
+    params: { plugin_id: String(id) },
+    body: document as unknown as PluginBody, // The service says what is wrong with it.
+    ...write,
+  });
+}
+
+const INPUT: readonly FieldSpec[] = [
+  { name: 'expression', label: 'Expression', kind: 'formula', isRequired: true },
+  { name: 'sessions', label: 'Sessions', kind: 'integer', otherwise: 1, help: 'Trailing sessions.' },
+];
+
+const PARAMETER: readonly FieldSpec[] = [
+  { name: 'default', label: 'Default', kind: 'scalar', isRequired: true },
+  { name: 'minimum', label: 'Minimum', kind: 'number' },
+  { name: 'maximum', label: 'Maximum', kind: 'number' },
+  { name: 'help', label: 'Help', kind: 'text' },
+];
+
+function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {
+  const { document, findings, set } = edited;
+  const isFixed = !may('admin');
+  const fixed = isFixed ? ['name', 'description', 'kind'] : [];
+  const own = (name: string) => ({
+    value: document[name],
+    findings,
+    path: [name],
+    isDisabled: isFixed,
+    onChange: (value: JsonObject) => set({ ...document, [name]: value }),
+  });
+  return (
+    <div class="form-card">
+      <FieldGrid>
+        <Field
+          spec={{ name: 'id', label: 'Id', kind: 'text', isRequired: true }}
+          value={document['id']}
+          findings={findings.filter(({ path }) => path === 'id' || path === 'plugin_id')}
+          isDisabled={isStored || isFixed}
+          onChange={(value) => set({ ...document, id: value })}
+        />
+      </FieldGrid>
+      <SchemaForm
+        schema="PluginUpsert"
+        names={['name', 'description', 'kind']}
+        value={document}
+        findings={findings}
+        fixed={fixed}
+        onChange={set}
+      />
+      <NamedRows label="Inputs" help="Columns that compute gets by these names." fields={INPUT} {...own('inputs')} />
+      <NamedRows
+        label="Parameters"
+        help="A definition sets their values, within the bounds."
+        fields={PARAMETER}
+        {...own('parameters')}
+      />
+      <Source edited={edited} isFixed={isFixed} />
+      <p>
+        <GuideLink page="plugins">Plug-ins in the guide</GuideLink>
+      </p>
+    </div>
+  );
+}
+
+function Source({ edited, isFixed }: { readonly edited: Edited; readonly isFixed: boolean }) {
+  const { document, findings, set } = edited;
+  const wrong = findings.filter(({ path }) => path === 'source');
+  return (
+    <div class="field is-wide">
+      <label for="plugin-source">Source</label>
+      <textarea
+        id="plugin-source"
+        class="control plugin-source"
+        spellcheck={false}
+        rows={18}
+        readOnly={isFixed}
+        aria-invalid={wrong.length > 0}
+        aria-describedby={wrong.length > 0 ? 'plugin-source-said' : undefined}
+        value={String(document['source'] ?? '')}
+        onInput={(event) => set({ ...document, source: event.currentTarget.value })}
+      />
+      {wrong.length > 0 && (
+        <ul id="plugin-source-said" class="field-findings">
+          {wrong.map(({ code, message }) => (
+            <li key={code} class="down">
+              {message}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

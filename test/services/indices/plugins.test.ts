@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { PreviewResponse } from '#contract/indices/preview.js';
+import { PLUGIN_EXAMPLES, type Plugin } from '#contract/plugins.js';
+import type { StaleState } from '#domain/backtest/stale.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { liveService, type LiveService } from '../../real/live.js';
+
+let service: LiveService;
+beforeAll(async () => {
+  service = await liveService();
+  await service.job('/data/synthetic', { store_id: 'm', seed: 3, assets: 25, start: '2020-01-02', end: '2022-06-30' });
+  for (const [id, body] of Object.entries(PLUGIN_EXAMPLES)) await service.ok('PUT', `/plugins/${id}`, body);
+});
+afterAll(() => service.close());
+
+const definition = {
+  id: 'NEAR',
+  name: 'Near their highs',
+  calendar: 'XNYS',
+  base_date: '2021-03-01',
+  rebalance: { frequency: 'quarterly' },
+  plugins: {
+    NEAR_HIGH: { plugin: 'near-high', parameters: { minimum: 0.85 } },
+    RESIDUAL: { plugin: 'residual-momentum' },
+    DAMPED: { plugin: 'damped-cap' },
+  },
+  pipeline: {
+    selection: [
+      { id: 'high', type: 'PluginFilter', params: { plugin: 'NEAR_HIGH' } },
+      { id: 'momentum', type: 'TopN', params: { count: 8, field: 'RESIDUAL' } },
+    ],
+    weighting: { type: 'PluginWeight', params: { plugin: 'DAMPED' } },
+  },
+};
+
+/** An expression for each of the three, where there is one. */
+const byExpressions = {
+  ...definition,
+  id: 'WRITTEN',
+  plugins: { RESIDUAL: { plugin: 'residual-momentum' } },
+  pipeline: {
+    selection: [
+      { id: 'high', type: 'ExpressionFilter', params: { expression: 'CLOSE / max(CLOSE, window=252) >= 0.85' } },
+      definition.pipeline.selection[1]!,
+    ],
+    weighting: { type: 'FieldWeight', params: { field: 'sqrt(FREE_FLOAT_MARKET_CAP)' } },
+  },
+};
+
+test('a definition on the three examples weighs as the same rules written as expressions', async () => {
+  const weightsOf = async (document: object) => {
+    const body = { document, as_of: '2022-03-31' };
+    const { weights } = await service.ok<PreviewResponse>('POST', '/indices/preview', body);
+    return Object.entries(weights);
+  };
+  const [own, written] = [await weightsOf(definition), await weightsOf(byExpressions)];
+  expect(own.length).toBeGreaterThan(3);
+  expect(own.map(([name]) => name)).toEqual(written.map(([name]) => name));
+  own.forEach(([, weight], i) => expect(weight).toBeCloseTo(written[i]![1], 14));
+});
+
+test('a run is stale once its plug-in has changed', async () => {
+  await service.ok('PUT', '/indices/NEAR', definition);
+  await service.job('/analytics/NEAR/backtest');
+  const stale = async () => (await service.ok<{ stale: StaleState | null }>('GET', '/analytics/NEAR/overview')).stale;
+  expect(await stale()).toBeNull();
+  const { source } = PLUGIN_EXAMPLES['near-high'];
+  const { sha256 } = await service.ok<Plugin>('GET', '/plugins/near-high');
+  await service.ok('PUT', '/plugins/near-high', { ...PLUGIN_EXAMPLES['near-high'], source: `// Changed.\n${source}` });
+  expect((await service.ok<Plugin>('GET', '/plugins/near-high')).sha256).not.toBe(sha256);
+  expect(await stale()).toMatchObject({
+    definition: true,
+    reasons: ['The index NEAR changed since this run: plugins.'],
+  });
+});
+
+describe('a plug-in that reads a column which the store lacks', () => {
+  const lacking = { ...definition, id: 'LACKING', plugins: { ...definition.plugins, RESIDUAL: { plugin: 'esg' } } };
+  const message = 'The store has no ESG_SCORE; the input score of the plug-in esg reads it.';
+  beforeAll(() =>
+    service.ok('PUT', '/plugins/esg', {
+      name: 'ESG',
+      kind: 'datapoint',
+      inputs: { score: { expression: 'ESG_SCORE', sessions: 5 }, close: 'CLOSE' },
+      source: 'function compute({ close }) { return close; }',
+    }),
+  );
+  const told = (findings: readonly Finding[]) =>
+    findings
+      .filter(({ code }) => code === 'UNKNOWN_FIELD_NAME')
+      .map(({ severity, path, message: text }) => [severity, path, text]);
+  const place = 'pipeline.selection[1].params.field';
+
+  test('is named with the column when the definition is validated and stored', async () => {
+    const { valid, findings } = await service.ok<{ valid: boolean; findings: Finding[] }>(
+      'POST',
+      '/indices/validate',
+      lacking,
+    );
+    expect(valid).toBe(true);
+    expect(told(findings)).toEqual([['warning', place, message]]);
+    const stored = await service.ok<{ findings: Finding[] }>('PUT', '/indices/LACKING', lacking);
+    expect(told(stored.findings)).toEqual([['warning', place, message]]);
+  });
+
+  test('refuses a preview and a backtest before anything is computed', async () => {
+    for (const path of ['/indices/LACKING/preview', '/analytics/LACKING/backtest']) {
+      const { status, body } = await service.ask<{ error: { code: string; detail: { findings: Finding[] } } }>(
+        'POST',
+        path,
+        {},
+      );
+      expect([status, body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
+      expect(told(body.error.detail.findings)).toEqual([['error', place, message]]);
+    }
+  });
+
+  test('is a finding of the expression that reads it', async () => {
+    const { valid, findings } = await service.ok<{ valid: boolean; findings: Finding[] }>(
+      'POST',
+      '/indices/datapoints/evaluate',
+      {
+        expression: 'RESIDUAL * 2',
+        expects: 'number',
+        plugins: lacking.plugins,
+      },
+    );
+    expect(valid).toBe(false);
+    expect(told(findings)).toEqual([['error', 'expression', message]]);
+  });
+});

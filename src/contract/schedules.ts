@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CHECK_CATALOGUE, CHECK_NAMES } from '#domain/daily-plans/check-catalogue.js';
 import { ScheduleDay, ScheduleDaySummary } from '#domain/daily-plans/day-document.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { ScheduleBody, ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
@@ -55,6 +56,19 @@ export const DaySkip = z
   .strictObject({ reason: Reason.meta({ description: 'Why, for the register of decisions.' }) })
   .meta({ id: 'DaySkip' });
 
+export const DayWaiver = z
+  .strictObject({
+    check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
+    index_id: Id.nullable()
+      .default(null)
+      .meta({ description: 'Index, with the indices made from it. Default: every index of the schedule.' }),
+    identifier: z.string().min(1).max(64).nullable().default(null).meta({
+      description: 'Security or series of the finding. Default: every finding of the check.',
+    }),
+    reason: Reason.meta({ description: 'Why, for the register of decisions.' }),
+  })
+  .meta({ id: 'DayWaiver' });
+
 export const DayBackfill = z
   .strictObject({
     start: IsoDate.meta({ description: 'First session.' }),
@@ -91,6 +105,8 @@ const steps = Object.entries(STEP_CATALOGUE).map(
   ([type, { help, scope }]) => `- \`${type}\` (scope \`${scope}\`): ${help}`,
 );
 
+const checks = Object.entries(CHECK_CATALOGUE).map(([name, { help }]) => `- \`${name}\`: ${help}`);
+
 export const scheduleRoutes = routes({
   listSchedules: {
     method: 'GET',
@@ -121,7 +137,7 @@ export const scheduleRoutes = routes({
     tag,
     withoutMarket: true,
     summary: 'Creates or replaces the daily plan of an index family.',
-    description: `The service performs the steps of each session at its time. Indices are computed and published parents first. Every step is performed again after a failure or a restart and does only what is not done. A key needs the scopes of all steps.\n\n${steps.join('\n')}`,
+    description: `The service performs the steps of each session at its time. Indices are computed and published parents first. Every step is performed again after a failure or a restart and does only what is not done. A key needs the scopes of all steps.\n\n${steps.join('\n')}\n\nChecks:\n\n${checks.join('\n')}`,
     versioned: true,
     params,
     body: { schema: ScheduleBody, example },
@@ -190,6 +206,20 @@ export const scheduleRoutes = routes({
     body: { schema: DayRun, optional: true, example: { again: ['export'] } },
     success: { status: 200, description: 'The day as it is now.', schema: ScheduleDay },
     errors: ['SCHEDULE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'VALIDATION_FAILED'],
+  },
+  waiveScheduleCheck: {
+    method: 'POST',
+    path: '/schedules/{schedule_id}/days/{date}/waivers',
+    scope: 'publish',
+    tag,
+    withoutMarket: true,
+    summary: 'Accepts findings of a check on a day, with a reason, and looks at the day at once.',
+    description: 'A waiver is of one day. The finding stays visible with the waiver.',
+    versioned: true,
+    params: dayParams,
+    body: { schema: DayWaiver, example: { check: 'moves', identifier: 'BEDV', reason: 'Results were published.' } },
+    success: { status: 200, description: 'The day as it is now.', schema: ScheduleDay },
+    errors: ['SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DAY_ENDED', 'DOCUMENT_UNREADABLE'],
   },
   skipScheduleDay: {
     method: 'POST',

@@ -182,7 +182,7 @@ const OBJECT_SECONDS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 function addObjectTimes(registers: Registry[], objectRequests: ObjectRequests): void {
   const times = new Histogram({
     name: 'divisor_object_store_seconds',
-    help: 'Time from a request to the object store to the head of its response, by method and outcome; excludes outputs that threads write.',
+    help: 'Time from a request to the object store to the head of its response, by method and outcome.',
     labelNames: ['method', 'outcome'],
     buckets: OBJECT_SECONDS,
     registers,

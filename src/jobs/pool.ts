@@ -1,5 +1,6 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import { TaskStopped, WorkerLost, type Lane, type TaskRun, type ThreadLoss, type ThreadPool } from './compute-pool.js';
+import { reportObjectRequests } from '#base/tracing/object-requests.js';
 import { openSpan, reportTiming, type OpenSpan } from '#base/tracing/spans.js';
 import { askToStop, newControlCells, readProgress, threadOf } from './control-cells.js';
 import { createLaneRest, type LaneRest } from './lane-rest.js';
@@ -89,7 +90,7 @@ export function createPool(options: PoolOptions): ThreadPool {
   } = options;
 
   const openLane = (lane: Lane, threads: number): LaneState => {
-    const { numerics = 'wasm', startsAhead = true, entry } = options;
+    const { numerics = 'auto', startsAhead = true, entry } = options;
     const opened = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, entry, onFault });
     const tasks = { waiting: [], yielding: new Set<ControlCells>(), latest: new Map<string, number>() };
     const rest = createLaneRest(restMs, () => restAll(opened));
@@ -174,6 +175,7 @@ async function perform(state: LaneState, errand: QueuedTask): Promise<void> {
     state.preferred.thread = state.latest.get(task) ?? 0;
     const outcome = await state.piscina.run(errand.message, { signal: errand.end.signal });
     state.latest.set(task, threadOf(cells));
+    if (outcome.requests !== undefined) reportObjectRequests(outcome.requests);
     if (errand.span !== undefined && outcome.timing !== undefined)
       reportTiming(`thread ${task}`, errand.span.context, outcome.timing, { 'thread.id': threadOf(cells) });
     if (outcome.kind === 'output') errand.resolve(outcome.output as never); // The entry function ran the task of this name.

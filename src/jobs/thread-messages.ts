@@ -1,3 +1,4 @@
+import type { ObjectRequest } from '#base/tracing/object-requests.js';
 import type { Timing } from '#base/tracing/spans.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 
@@ -57,7 +58,11 @@ export interface PanelMemory {
  * Response of a worker. A thrown error is returned as data, because it loses its code between threads; a rejection of
  * the pool means only the end of the thread.
  */
-export type TaskOutcome = { readonly timing?: Timing } & (
+export type TaskOutcome = {
+  readonly timing?: Timing;
+  /** Requests of the thread to the object store since its last outcome. */
+  readonly requests?: readonly ObjectRequest[];
+} & (
   | { readonly kind: 'output'; readonly output: unknown }
   | { readonly kind: 'refused'; readonly error: ErrorDetail }
   | { readonly kind: 'cancelled' }

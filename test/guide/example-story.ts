@@ -44,7 +44,7 @@ const OTHER_STORES: Readonly<Record<string, string>> = {
 /** A session behind the market, whose day waits for its prices: it does nothing to what other examples read. */
 const LATER_DAY = '2025-01-02';
 /** Operations whose answers depend on what was done to that day. */
-const OF_A_DAY = ['skipScheduleDay', 'backfillSchedule', 'getScheduleDay', 'listScheduleDays'];
+const OF_A_DAY = ['waiveScheduleCheck', 'skipScheduleDay', 'backfillSchedule', 'getScheduleDay', 'listScheduleDays'];
 
 /** Daily prices of a name that was split three for one, told by nobody. */
 function withoutItsSplit() {
@@ -140,7 +140,8 @@ export function createTeller(service: LiveService): Teller {
     if (id === 'followJobs') return { ...request, path: `${request.path}?seconds=0` };
     // Other examples read the model that they estimate.
     if (id === 'importRiskModel') return { ...request, path: request.path.replace(/[^/]+(?=[/]import$)/, 'vendor') };
-    if (id.endsWith('ScheduleDay')) return { ...request, path: request.path.replace('2024-06-21', LATER_DAY) };
+    if (id.endsWith('ScheduleDay') || id === 'waiveScheduleCheck')
+      return { ...request, path: request.path.replace('2024-06-21', LATER_DAY) };
     const store = OTHER_STORES[id];
     if (store !== undefined) return { ...request, path: request.path.replace('two-names', store) };
     return request;

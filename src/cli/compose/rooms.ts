@@ -32,7 +32,7 @@ import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
 import type { Home } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
 import { backupAge } from '#store/home/backup-age.js';
-import { onObjectRequest } from '#store/s3/object-requests.js';
+import { onObjectRequest } from '#base/tracing/object-requests.js';
 import { sharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { ownIdentity } from '#store/home/process-identity.js';
 import { guardDocuments } from '#store/reach/guarded-store.js';

@@ -1,4 +1,5 @@
 import type { DivisorClient, ScheduleBody, ScheduleDay, ScheduleDaySummary } from '#clients/typescript/divisor.js';
+import type { CheckName } from '#domain/daily-plans/check-catalogue.js';
 import { jsonFile, type FlagValues } from '../command-line.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';
@@ -115,6 +116,27 @@ export const skipSchedule = viewCommand({
     const reason = flags.text('reason');
     if (reason === undefined) throw new UsageError('divisor schedule skip needs --reason');
     return client.call('skipScheduleDay', { params: { schedule_id, date }, body: { reason } });
+  },
+  records: (day) => [dayRow(day)],
+  columns: DAY_COLUMNS,
+});
+
+export const waiveSchedule = viewCommand({
+  summary: 'Accept findings of a check on a day, with a reason.',
+  words: [SCHEDULE, { name: 'DATE', help: 'Session.' }, { name: 'CHECK', help: 'Check whose findings are accepted.' }],
+  flags: {
+    ...REASON,
+    index: { type: 'string', value: 'INDEX', help: 'Index. Default: every index of the schedule.' },
+    security: { type: 'string', value: 'ID', help: 'Security or series of the finding. Default: every finding.' },
+  },
+  examples: ['divisor schedule waive close 2024-12-31 moves --security AAPL --reason "Results were published"'],
+  ask(client, [schedule_id = '', date = '', check = ''], flags) {
+    const reason = flags.text('reason');
+    if (reason === undefined) throw new UsageError('divisor schedule waive needs --reason');
+    const index_id = flags.text('index') ?? null;
+    const identifier = flags.text('security') ?? null;
+    const body = { check: check as CheckName, index_id, identifier, reason }; // The service checks the name.
+    return client.call('waiveScheduleCheck', { params: { schedule_id, date }, body });
   },
   records: (day) => [dayRow(day)],
   columns: DAY_COLUMNS,

@@ -17,6 +17,7 @@ import {
   schedules,
   scheduleStatus,
   skipSchedule,
+  waiveSchedule,
 } from './schedules.js';
 import { putStrategy, strategies } from './strategies.js';
 import { create, templates } from './templates.js';
@@ -83,6 +84,7 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'schedule status': scheduleStatus,
   'schedule run': runSchedule,
   'schedule skip': skipSchedule,
+  'schedule waive': waiveSchedule,
   'schedule backfill': backfillSchedule,
   'schedule judgements': judgements,
   publish,

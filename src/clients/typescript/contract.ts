@@ -13,6 +13,24 @@ export interface ActionChoice {
   readonly received: ReceivedShares | null;
 }
 
+/** Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after. */
+export interface ActionsCheck {
+  readonly check: 'actions';
+  /** Findings hold the index back (block), or are reported only (warn). Default: warn. */
+  readonly severity: 'block' | 'warn';
+  /** Calendar days after the session that are looked at. */
+  readonly days_ahead: number;
+}
+
+/** Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after. */
+export interface ActionsCheckInput {
+  readonly check: 'actions';
+  /** Findings hold the index back (block), or are reported only (warn). Default: warn. */
+  readonly severity?: 'block' | 'warn' | undefined;
+  /** Calendar days after the session that are looked at. */
+  readonly days_ahead?: number | undefined;
+}
+
 export interface ActionsView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
@@ -1031,6 +1049,20 @@ export interface ChartBlockInput {
   readonly height?: number | undefined;
 }
 
+/** Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only. */
+export interface ChecksStep {
+  readonly type: 'checks';
+  /** Checks with their parameters. Default: all that need no parameter; before the runs, those of data. */
+  readonly checks: readonly (CoverageCheck | StalenessCheck | MovesCheck | HistoryCheck | ActionsCheck | WeightsCheck | DivisorCheck | LimitsCheck | SecondSourceCheck | PublishedCheck)[] | null;
+}
+
+/** Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only. */
+export interface ChecksStepInput {
+  readonly type: 'checks';
+  /** Checks with their parameters. Default: all that need no parameter; before the runs, those of data. */
+  readonly checks?: readonly (CoverageCheckInput | StalenessCheckInput | MovesCheckInput | HistoryCheckInput | ActionsCheckInput | WeightsCheckInput | DivisorCheckInput | LimitsCheckInput | SecondSourceCheckInput | PublishedCheckInput)[] | null | undefined;
+}
+
 /** Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths. */
 export interface CombinatorialFolds {
   readonly method: 'combinatorial';
@@ -1069,6 +1101,28 @@ export interface CompareEntry {
   readonly sharpe_ratio: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;
+}
+
+/** Compares the level of each index with that of a second source, a series of the store. A difference blocks the index. */
+export interface CompareStep {
+  readonly type: 'compare';
+  /** Series by index: indices that are not named have no second source. */
+  readonly second_source: Readonly<Record<string, string>>;
+  /** Largest difference, in basis points of the level. */
+  readonly tolerance_bps: number;
+  /** Return variant that the series has. */
+  readonly variant: 'price' | 'total' | 'net';
+}
+
+/** Compares the level of each index with that of a second source, a series of the store. A difference blocks the index. */
+export interface CompareStepInput {
+  readonly type: 'compare';
+  /** Series by index: indices that are not named have no second source. */
+  readonly second_source: Readonly<Record<string, string>>;
+  /** Largest difference, in basis points of the level. */
+  readonly tolerance_bps?: number | undefined;
+  /** Return variant that the series has. */
+  readonly variant?: 'price' | 'total' | 'net' | undefined;
 }
 
 export interface CompareView {
@@ -1386,6 +1440,24 @@ export interface CorporateActionsResponse {
 export interface CovarianceUncertainty {
   /** Maximum error of each covariance, as a fraction of the product of the two volatilities. */
   readonly radius: number;
+}
+
+/** Constituents that are traded on the session have a price, by weight. */
+export interface CoverageCheck {
+  readonly check: 'coverage';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity: 'block' | 'warn';
+  /** Least weight of constituents with a price. */
+  readonly minimum: number;
+}
+
+/** Constituents that are traded on the session have a price, by weight. */
+export interface CoverageCheckInput {
+  readonly check: 'coverage';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity?: 'block' | 'warn' | undefined;
+  /** Least weight of constituents with a price. */
+  readonly minimum?: number | undefined;
 }
 
 export interface CoverageHistoryResponse {
@@ -1973,12 +2045,23 @@ export interface DayBackfill {
 
 export interface DayRun {
   /** Steps whose results are dropped first: their files are written again. */
-  readonly again?: readonly ('refresh' | 'run' | 'publish' | 'export' | 'render')[] | undefined;
+  readonly again?: readonly ('refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render')[] | undefined;
   /** Why, for the register of decisions. */
   readonly reason?: string | null | undefined;
 }
 
 export interface DaySkip {
+  /** Why, for the register of decisions. */
+  readonly reason: string;
+}
+
+export interface DayWaiver {
+  /** Check whose findings are accepted. */
+  readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
+  /** Index, with the indices made from it. Default: every index of the schedule. */
+  readonly index_id?: string | null | undefined;
+  /** Security or series of the finding. Default: every finding of the check. */
+  readonly identifier?: string | null | undefined;
   /** Why, for the register of decisions. */
   readonly reason: string;
 }
@@ -2207,6 +2290,24 @@ export interface DividendSum {
   readonly yield: number;
 }
 
+/** Market value over divisor is the level at the close, and before the open that of the close before: no event makes the level jump. */
+export interface DivisorCheck {
+  readonly check: 'divisor';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity: 'block' | 'warn';
+  /** Largest relative difference, beyond rounding. */
+  readonly tolerance: number;
+}
+
+/** Market value over divisor is the level at the close, and before the open that of the close before: no event makes the level jump. */
+export interface DivisorCheckInput {
+  readonly check: 'divisor';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity?: 'block' | 'warn' | undefined;
+  /** Largest relative difference, beyond rounding. */
+  readonly tolerance?: number | undefined;
+}
+
 export interface DocumentAccess {
   /** Author of the first version; null where that was purged. */
   readonly owner: {
@@ -2344,7 +2445,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -3621,7 +3722,7 @@ export interface HeldIndex {
   /** Session since which it is held back. */
   readonly since: string;
   /** Step that holds it back. */
-  readonly step: 'refresh' | 'run' | 'publish' | 'export' | 'render';
+  readonly step: 'refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render';
   /** Stable code to branch on. */
   readonly code: string | null;
   /** Why, in a sentence. */
@@ -3663,6 +3764,20 @@ export interface HistoricalReturns {
   /** Weight of the mean over the securities; 1 makes all returns equal. Unit: fraction. */
   readonly shrinkage?: number | undefined;
   readonly type: 'historical';
+}
+
+/** The refresh of the day changes no history of constituents. */
+export interface HistoryCheck {
+  readonly check: 'history';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity: 'block' | 'warn';
+}
+
+/** The refresh of the day changes no history of constituents. */
+export interface HistoryCheckInput {
+  readonly check: 'history';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity?: 'block' | 'warn' | undefined;
 }
 
 /** Keeps securities with price bars on a minimum share of the trailing sessions. */
@@ -4351,11 +4466,17 @@ export interface Judgement {
   /** Id of the key; null where none is asked for. */
   readonly key_id: string | null;
   /** What was decided. */
-  readonly action: 'run' | 'backfill' | 'skip';
+  readonly action: 'run' | 'backfill' | 'skip' | 'waive';
   /** The schedule. */
   readonly schedule_id: string;
   /** Session concerned, of a backfill the first. */
   readonly date: string;
+  /** Index of a waiver; null for every index. */
+  readonly index_id: string | null;
+  /** Check that was waived; null of other decisions. */
+  readonly check: string | null;
+  /** Security of a waiver; null for every finding of the check. */
+  readonly identifier: string | null;
   /** Why. */
   readonly reason: string | null;
 }
@@ -4654,6 +4775,36 @@ export interface Limits {
   readonly MAX_REPORT_POINTS: number;
   /** Wall time of one rendering. */
   readonly MAX_RENDER_SECONDS: number;
+}
+
+/** The closing composition keeps limits of concentration and of the number of constituents. */
+export interface LimitsCheck {
+  readonly check: 'limits';
+  /** Findings hold the index back (block), or are reported only (warn). Default: warn. */
+  readonly severity: 'block' | 'warn';
+  /** Published rule of concentration. */
+  readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
+  /** Largest weight of a security. */
+  readonly maximum_weight: number | null;
+  /** Least number of constituents. */
+  readonly minimum: number | null;
+  /** Largest number of constituents. */
+  readonly maximum: number | null;
+}
+
+/** The closing composition keeps limits of concentration and of the number of constituents. */
+export interface LimitsCheckInput {
+  readonly check: 'limits';
+  /** Findings hold the index back (block), or are reported only (warn). Default: warn. */
+  readonly severity?: 'block' | 'warn' | undefined;
+  /** Published rule of concentration. */
+  readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null | undefined;
+  /** Largest weight of a security. */
+  readonly maximum_weight?: number | null | undefined;
+  /** Least number of constituents. */
+  readonly minimum?: number | null | undefined;
+  /** Largest number of constituents. */
+  readonly maximum?: number | null | undefined;
 }
 
 export interface LimitsRequest {
@@ -5326,6 +5477,24 @@ export interface MomentumFilterRule {
   readonly params?: MomentumFilterParams | undefined;
   /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
+}
+
+/** Large moves of constituents have a corporate action. */
+export interface MovesCheck {
+  readonly check: 'moves';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity: 'block' | 'warn';
+  /** Largest move without a corporate action, a fraction. */
+  readonly limit: number;
+}
+
+/** Large moves of constituents have a corporate action. */
+export interface MovesCheckInput {
+  readonly check: 'moves';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity?: 'block' | 'warn' | undefined;
+  /** Largest move without a corporate action, a fraction. */
+  readonly limit?: number | undefined;
 }
 
 /** Where the solver left the name: at rest between the forces on it, or held by a bound. */
@@ -6398,6 +6567,24 @@ export interface PublishStepInput {
   readonly type: 'publish';
   /** Publish closes for which constituents have no bar; their entries record it. */
   readonly allow_partial?: boolean | undefined;
+}
+
+/** The run gives the published levels again. */
+export interface PublishedCheck {
+  readonly check: 'published';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity: 'block' | 'warn';
+  /** Largest difference, in basis points of the level. */
+  readonly tolerance_bps: number;
+}
+
+/** The run gives the published levels again. */
+export interface PublishedCheckInput {
+  readonly check: 'published';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity?: 'block' | 'warn' | undefined;
+  /** Largest difference, in basis points of the level. */
+  readonly tolerance_bps?: number | undefined;
 }
 
 export interface PublishedLog {
@@ -8361,7 +8548,7 @@ export interface Schedule {
   /** What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop). */
   readonly on_failure: 'continue' | 'stop';
   /** Steps of a day, in their order. */
-  readonly steps: readonly (RefreshStep | RunStep | PublishStep | ExportStep | RenderStep)[];
+  readonly steps: readonly (RefreshStep | ChecksStep | RunStep | CompareStep | PublishStep | ExportStep | RenderStep)[];
   /** First session. */
   readonly starts_on: string;
   /** The schedule. */
@@ -8398,7 +8585,7 @@ export interface ScheduleBody {
   /** What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop). */
   readonly on_failure?: 'continue' | 'stop' | undefined;
   /** Steps of a day, in their order. */
-  readonly steps: readonly (RefreshStepInput | RunStep | PublishStepInput | ExportStepInput | RenderStepInput)[];
+  readonly steps: readonly (RefreshStepInput | ChecksStepInput | RunStep | CompareStepInput | PublishStepInput | ExportStepInput | RenderStepInput)[];
 }
 
 export interface ScheduleCollection {
@@ -8438,6 +8625,8 @@ export interface ScheduleDay {
   readonly version: number | null;
   /** Author of that version, in whose name closes are published. */
   readonly author: string;
+  /** Findings that people accepted. */
+  readonly waivers: readonly Waiver[];
   /** Indices that are held back. */
   readonly held: readonly HeldIndex[];
   /** Steps, in their order. */
@@ -8471,10 +8660,12 @@ export interface ScheduleDaySummary {
   readonly version: number | null;
   /** Author of that version, in whose name closes are published. */
   readonly author: string;
+  /** Findings that people accepted. */
+  readonly waivers: readonly Waiver[];
   /** Indices that are held back. */
   readonly held: readonly HeldIndex[];
   /** First step that is not done; null if all are. */
-  readonly step: 'refresh' | 'run' | 'publish' | 'export' | 'render' | null;
+  readonly step: 'refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render' | null;
 }
 
 export interface ScheduleDays {
@@ -8536,6 +8727,32 @@ export interface SeasoningFilterRule {
   readonly params?: SeasoningFilterParams | undefined;
   /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
+}
+
+/** The level agrees with that of a second source, a series of the store. */
+export interface SecondSourceCheck {
+  readonly check: 'second_source';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity: 'block' | 'warn';
+  /** Series by index: indices that are not named have no second source. */
+  readonly series: Readonly<Record<string, string>>;
+  /** Largest difference, in basis points of the level. */
+  readonly tolerance_bps: number;
+  /** Return variant that the series has. */
+  readonly variant: 'price' | 'total' | 'net';
+}
+
+/** The level agrees with that of a second source, a series of the store. */
+export interface SecondSourceCheckInput {
+  readonly check: 'second_source';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity?: 'block' | 'warn' | undefined;
+  /** Series by index: indices that are not named have no second source. */
+  readonly series: Readonly<Record<string, string>>;
+  /** Largest difference, in basis points of the level. */
+  readonly tolerance_bps?: number | undefined;
+  /** Return variant that the series has. */
+  readonly variant?: 'price' | 'total' | 'net' | undefined;
 }
 
 export interface SensitivityRow {
@@ -8818,6 +9035,24 @@ export interface StaleState {
   readonly store_id: string | null;
 }
 
+/** Prices of constituents change: a price that repeats for many sessions is suspect. */
+export interface StalenessCheck {
+  readonly check: 'staleness';
+  /** Findings hold the index back (block), or are reported only (warn). Default: warn. */
+  readonly severity: 'block' | 'warn';
+  /** Sessions with the same price that are reported. */
+  readonly sessions: number;
+}
+
+/** Prices of constituents change: a price that repeats for many sessions is suspect. */
+export interface StalenessCheckInput {
+  readonly check: 'staleness';
+  /** Findings hold the index back (block), or are reported only (warn). Default: warn. */
+  readonly severity?: 'block' | 'warn' | undefined;
+  /** Sessions with the same price that are reported. */
+  readonly sessions?: number | undefined;
+}
+
 export interface StatGridBlock {
   readonly kind: 'stat_grid';
   /** Printed above the block. */
@@ -8880,7 +9115,7 @@ export interface StepLogLine {
 
 export interface StepRecord {
   /** Kind of the step. */
-  readonly type: 'refresh' | 'run' | 'publish' | 'export' | 'render';
+  readonly type: 'refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render';
   /** State of the step. */
   readonly state: 'pending' | 'running' | 'waiting' | 'failed' | 'done';
   /** Times that it was begun. */
@@ -10082,6 +10317,23 @@ export interface WaitingOrder {
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
 }
 
+export interface Waiver {
+  /** Check whose findings are accepted. */
+  readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
+  /** Index, with the indices made from it; null for every index. */
+  readonly index_id: string | null;
+  /** Security; null for every finding of the check. */
+  readonly identifier: string | null;
+  /** Why. */
+  readonly reason: string;
+  /** Name of the key. */
+  readonly author: string;
+  /** Id of the key. */
+  readonly key_id: string | null;
+  /** Time of the decision. */
+  readonly at: string;
+}
+
 /** Every group after the first sample is tested with the earlier groups as sample. */
 export interface WalkForwardFolds {
   readonly method: 'walk_forward';
@@ -10254,6 +10506,24 @@ export interface WeightingSpecInput {
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
+}
+
+/** Weights are not negative and add up to one. */
+export interface WeightsCheck {
+  readonly check: 'weights';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity: 'block' | 'warn';
+  /** Largest distance of the sum from one. */
+  readonly tolerance: number;
+}
+
+/** Weights are not negative and add up to one. */
+export interface WeightsCheckInput {
+  readonly check: 'weights';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity?: 'block' | 'warn' | undefined;
+  /** Largest distance of the sum from one. */
+  readonly tolerance?: number | undefined;
 }
 
 export interface WeightsView {
@@ -11132,6 +11402,11 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly body?: DayRun | null | undefined };
     answer: ScheduleDay;
   };
+  /** Accepts findings of a check on a day, with a reason, and looks at the day at once. */
+  waiveScheduleCheck: {
+    request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly body: DayWaiver };
+    answer: ScheduleDay;
+  };
   /** Ends a day that is not done, with a reason. */
   skipScheduleDay: {
     request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly body: DaySkip };
@@ -11504,6 +11779,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listScheduleDays: 'GET /schedules/{schedule_id}/days',
   getScheduleDay: 'GET /schedules/{schedule_id}/days/{date}',
   runScheduleDay: 'POST /schedules/{schedule_id}/days/{date}/run',
+  waiveScheduleCheck: 'POST /schedules/{schedule_id}/days/{date}/waivers',
   skipScheduleDay: 'POST /schedules/{schedule_id}/days/{date}/skip',
   backfillSchedule: 'POST /schedules/{schedule_id}/backfill',
   listJudgements: 'GET /schedules/{schedule_id}/judgements',

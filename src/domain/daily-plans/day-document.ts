@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { IsoDate } from '../schema/shape.js';
+import { CHECK_NAMES } from './check-catalogue.js';
 import { ScheduleDocument } from './schedule-document.js';
 import { STEP_TYPES } from './step-catalogue.js';
 
@@ -71,6 +72,23 @@ export const StepRecord = z
 export const StoredStep = z.strictObject({ ...stepFields, items: z.array(StoredItem) });
 export type StoredStep = z.infer<typeof StoredStep>;
 
+/** A decision of a person to accept findings of a check. */
+export const Waiver = z
+  .strictObject({
+    check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
+    index_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'Index, with the indices made from it; null for every index.' }),
+    identifier: z.string().nullable().meta({ description: 'Security; null for every finding of the check.' }),
+    reason: z.string().meta({ description: 'Why.' }),
+    author: z.string().meta({ description: 'Name of the key.' }),
+    key_id: z.string().nullable().meta({ description: 'Id of the key.' }),
+    at: z.string().meta({ description: 'Time of the decision.' }),
+  })
+  .meta({ id: 'Waiver' });
+export type Waiver = z.infer<typeof Waiver>;
+
 /** An index that is held back, and why. */
 export const HeldIndex = z
   .strictObject({
@@ -97,6 +115,7 @@ const dayFields = {
   rounds: z.int().min(0).meta({ description: 'Times that its steps were performed.' }),
   version: z.int().min(1).nullable().meta({ description: 'Version of the schedule that it follows.' }),
   author: z.string().meta({ description: 'Author of that version, in whose name closes are published.' }),
+  waivers: z.array(Waiver).default([]).meta({ description: 'Findings that people accepted.' }),
   held: z.array(HeldIndex).meta({ description: 'Indices that are held back.' }),
 };
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** Decisions of people about a day. Each is kept for ever, with its reason. */
-export const JUDGEMENT_ACTIONS = ['run', 'backfill', 'skip'] as const;
+export const JUDGEMENT_ACTIONS = ['run', 'backfill', 'skip', 'waive'] as const;
 
 /** A decision of a person about a schedule. */
 export const Judgement = z
@@ -13,6 +13,13 @@ export const Judgement = z
     action: z.enum(JUDGEMENT_ACTIONS).meta({ description: 'What was decided.' }),
     schedule_id: z.string(),
     date: z.string().meta({ description: 'Session concerned, of a backfill the first.' }),
+    index_id: z.string().nullable().default(null).meta({ description: 'Index of a waiver; null for every index.' }),
+    check: z.string().nullable().default(null).meta({ description: 'Check that was waived; null of other decisions.' }),
+    identifier: z
+      .string()
+      .nullable()
+      .default(null)
+      .meta({ description: 'Security of a waiver; null for every finding of the check.' }),
     reason: z.string().nullable().meta({ description: 'Why.' }),
   })
   .meta({ id: 'Judgement', description: 'A decision of a person about a day of a schedule.' });

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { StepKind } from './step-kind.js';
+import { checks } from './steps/checks.js';
+import { compare } from './steps/compare.js';
 import { exportFiles } from './steps/export.js';
 import { publish } from './steps/publish.js';
 import { refresh } from './steps/refresh.js';
@@ -7,7 +9,7 @@ import { render } from './steps/render.js';
 import { run } from './steps/run.js';
 
 /** Every kind of step. One that nothing performs does not compile (`src/services/daily-plans/performers.ts`). */
-export const STEP_CATALOGUE = { refresh, run, publish, export: exportFiles, render } as const;
+export const STEP_CATALOGUE = { refresh, checks, run, compare, publish, export: exportFiles, render } as const;
 
 export type StepType = keyof typeof STEP_CATALOGUE;
 export const STEP_TYPES = Object.keys(STEP_CATALOGUE) as [StepType, ...StepType[]]; // Object.keys returns plain strings.
@@ -17,7 +19,9 @@ export type StepOf<T extends StepType> = z.infer<(typeof STEP_CATALOGUE)[T]['sch
 
 export const Step = z.discriminatedUnion('type', [
   STEP_CATALOGUE.refresh.schema,
+  STEP_CATALOGUE.checks.schema,
   STEP_CATALOGUE.run.schema,
+  STEP_CATALOGUE.compare.schema,
   STEP_CATALOGUE.publish.schema,
   STEP_CATALOGUE.export.schema,
   STEP_CATALOGUE.render.schema,

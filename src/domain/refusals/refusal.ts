@@ -44,6 +44,7 @@ export const ERRORS = {
   DOCUMENT_UNREADABLE: { status: 404, help: 'The stored document cannot be read; it can still be deleted.' },
   METHOD_NOT_ALLOWED: { status: 405, help: 'The path exists but not with this method; see Allow.' },
   NOT_ACCEPTABLE: { status: 406, help: 'None of the media types in Accept is offered; see detail.accepted.' },
+  CHECK_FAILED: { status: null, help: 'A check of a schedule holds an index back; fix its data or waive the finding.' },
   DAY_ENDED: { status: 409, help: 'The day of the schedule is done, skipped or missed.' },
   INDEX_EXISTS: { status: 409, help: 'An index is already stored under the requested id.' },
   STRATEGY_EXISTS: { status: 409, help: 'A strategy is already stored under the id.' },

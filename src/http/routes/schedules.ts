@@ -39,6 +39,9 @@ export function scheduleHandlers(
     skipScheduleDay: async ({ params, body, authorship }) => ({
       json: await days.skip(params.schedule_id, params.date, body().reason, authorship()),
     }),
+    waiveScheduleCheck: async ({ params, body, authorship }) => ({
+      json: await days.waive(params.schedule_id, params.date, body(), authorship()),
+    }),
     backfillSchedule: async ({ params, body, authorship }) => ({
       json: await days.backfill(params.schedule_id, body(), authorship()),
     }),

@@ -9,6 +9,7 @@ export interface DayKeeper {
   change(change: (day: DayDocument) => DayDocument): Promise<void>;
   changeStep(position: number, change: Partial<StoredStep>): Promise<void>;
   putItem(position: number, item: StoredItem): Promise<void>;
+  dropItems(position: number, indexId: string): Promise<void>;
   log(position: number, at: string, message: string): Promise<void>;
   /** Writes the day as it is and gives its lease back. @throws LeaseLost */
   release(): Promise<void>;
@@ -53,6 +54,8 @@ export function keepDay(
         const at = step.items.findIndex(({ key }) => key === item.key);
         return { ...step, items: at < 0 ? [...step.items, item] : step.items.with(at, item) };
       }),
+    dropItems: (position, indexId) =>
+      changeAt(position, (step) => ({ ...step, items: step.items.filter((item) => item.index_id !== indexId) })),
     log: (position, at, message) =>
       changeAt(position, (step) => ({ ...step, log: [...step.log, { at, message }].slice(-LOG_LINES_MAX) })),
     async release() {

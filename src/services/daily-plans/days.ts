@@ -1,6 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { dueDay, nextDay } from '#domain/daily-plans/due-days.js';
-import type { DayDocument, ScheduleDay, ScheduleDaySummary, StoredItem } from '#domain/daily-plans/day-document.js';
+import type {
+  DayDocument,
+  ScheduleDay,
+  ScheduleDaySummary,
+  StoredItem,
+  Waiver,
+} from '#domain/daily-plans/day-document.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import type { StepType } from '#domain/daily-plans/step-catalogue.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
@@ -38,11 +44,16 @@ export interface Days {
   run(scheduleId: string, date: string, request: RunDayRequest, by: Authorship): Promise<ScheduleDay>;
   /** Ends a day that is not done. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, DAY_ENDED */
   skip(scheduleId: string, date: string, reason: string, by: Authorship): Promise<ScheduleDay>;
+  /** Accepts findings of a check, and looks at the day at once. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, DAY_ENDED */
+  waive(scheduleId: string, date: string, waived: WaiverRequest, by: Authorship): Promise<ScheduleDay>;
   /** Performs the days of a range, oldest first. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED, INVALID_RANGE */
   backfill(scheduleId: string, range: Backfill, by: Authorship): Promise<{ readonly dates: readonly string[] }>;
   /** Decisions about a schedule, newest first. @throws Refusal SCHEDULE_NOT_FOUND */
   judgements(scheduleId: string, query: { readonly limit: number }): Promise<readonly Judgement[]>;
 }
+
+/** Findings that are to be accepted. */
+export type WaiverRequest = Pick<Waiver, 'check' | 'index_id' | 'identifier' | 'reason'>;
 
 /** How long a client waits for a day to settle. */
 export interface Patience {
@@ -68,18 +79,18 @@ export interface DaysDependencies {
 
 /** Between two looks at a day that somebody waits for. */
 const LOOK_MS = 100;
+/** A decision by the members that it has. */
+type Judged = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'reason'> & Partial<Judgement>;
+const NO_WAIVER = { index_id: null, check: null, identifier: null };
+
 /** Sessions of one backfill: four years. */
 const BACKFILL_MAX = 1040;
 
 export function createDays({ documents, schedules, days, calendars, now, wake }: DaysDependencies): Days {
-  async function judge(
-    tx: DocumentTransaction,
-    judged: Omit<Judgement, 'seq' | 'at' | 'author' | 'key_id'>,
-    by: Authorship,
-  ) {
+  async function judge(tx: DocumentTransaction, judged: Judged, by: Authorship) {
     const seq = (await tx.lastNumber('judgement', judged.schedule_id)) + 1;
     const { author, keyId = null } = by;
-    const judgement: Judgement = { seq, at: formatTimestamp(now()), author, key_id: keyId, ...judged };
+    const judgement: Judgement = { seq, at: formatTimestamp(now()), author, key_id: keyId, ...NO_WAIVER, ...judged };
     await tx.put('judgement', numberedId(judged.schedule_id, seq), judgement);
   }
 
@@ -92,6 +103,31 @@ export function createDays({ documents, schedules, days, calendars, now, wake }:
     if (isSession && !isToCome) return;
     const message = isSession ? `The session ${date} has not begun.` : `${date} is no session of ${plan.calendar}.`;
     throw refuseWithFindings('request', [{ severity: 'error', code: 'BAD_DATE', path: 'date', message, value: date }]);
+  }
+
+  /** Changes a day that has not ended by a decision of a person. */
+  async function decided(
+    scheduleId: string,
+    date: string,
+    by: Authorship,
+    decide: (day: DayDocument) => { readonly day: DayDocument; readonly judged: Judged },
+  ): Promise<ScheduleDay> {
+    await requireSchedule(schedules, scheduleId);
+    return documents.transaction(
+      async (tx) => {
+        const stored = await readDay(tx, scheduleId, date);
+        if (stored === undefined) throw dayNotFound(scheduleId, date);
+        if (hasEnded(stored))
+          throw new Refusal('DAY_ENDED', `The day ${date} of ${scheduleId} is ${stored.state}.`, {
+            state: stored.state,
+          });
+        const { day, judged } = decide(stored);
+        await days.changeIn(tx, day);
+        await judge(tx, judged, by);
+        return shownDay(day);
+      },
+      { by },
+    );
   }
 
   /** The day as it is performed next: under the schedule as it is now, begun where it was not. */
@@ -169,31 +205,29 @@ export function createDays({ documents, schedules, days, calendars, now, wake }:
       return shownDay(day);
     },
     async skip(scheduleId, date, reason, by) {
-      await requireSchedule(schedules, scheduleId);
-      return documents.transaction(
-        async (tx) => {
-          const stored = await readDay(tx, scheduleId, date);
-          if (stored === undefined) throw dayNotFound(scheduleId, date);
-          if (hasEnded(stored))
-            throw new Refusal('DAY_ENDED', `The day ${date} of ${scheduleId} is ${stored.state}.`, {
-              state: stored.state,
-            });
-          const at = formatTimestamp(now());
-          const day: DayDocument = {
-            ...stored,
-            state: 'skipped',
-            reason,
-            held: [],
-            lease: null,
-            finished_at: at,
-            next_attempt_at: null,
-          };
-          await days.changeIn(tx, day);
-          await judge(tx, { action: 'skip', schedule_id: scheduleId, date, reason }, by);
-          return shownDay(day);
-        },
-        { by },
-      );
+      const at = formatTimestamp(now());
+      const ending = {
+        state: 'skipped',
+        reason,
+        held: [],
+        lease: null,
+        finished_at: at,
+        next_attempt_at: null,
+      } as const;
+      return decided(scheduleId, date, by, (day) => ({
+        day: { ...day, ...ending, held: [] },
+        judged: { action: 'skip', schedule_id: scheduleId, date, reason },
+      }));
+    },
+    async waive(scheduleId, date, waived, by) {
+      const at = formatTimestamp(now());
+      const { author, keyId = null } = by;
+      const day = await decided(scheduleId, date, by, (stored) => ({
+        day: { ...stored, waivers: [...stored.waivers, { ...waived, author, key_id: keyId, at }], next_attempt_at: at },
+        judged: { action: 'waive', schedule_id: scheduleId, date, ...waived },
+      }));
+      wake();
+      return day;
     },
     async backfill(scheduleId, { start, end, reason }, by) {
       const schedule = await requireSchedule(schedules, scheduleId);

@@ -44,6 +44,7 @@ export function newDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: DueD
     version,
     author,
     key_id: keyId,
+    waivers: [],
     held: [],
     plan,
     lease: null,

@@ -92,8 +92,10 @@ function contextOf(position: number, spec: Step, terms: PerformTerms): StepConte
         .day()
         .steps.slice(0, position)
         .some(({ items }) => items.some((item) => item.index_id === id && isHolding(item))),
+    ancestorsOf: (id) => order.ancestors.get(id)!,
     item: (key) => keeper.step(position).items.find((item) => item.key === key),
     put: (key, indexId, result) => keeper.putItem(position, itemOf(key, indexId, result, timestamp())),
+    clear: (indexId) => keeper.dropItems(position, indexId),
     log: (message) => keeper.log(position, timestamp(), message),
     by: authorshipOf(keeper.day()),
     origin: originOf(keeper.day()),

@@ -18,8 +18,12 @@ export interface StepContext<S> {
   readonly waves: readonly (readonly string[])[];
   /** True if an index may be worked on: neither it nor an index that it is made from is held back or waits. */
   isOpen(indexId: string): boolean;
+  /** Indices of the plan that an index is made from. */
+  ancestorsOf(indexId: string): ReadonlySet<string>;
   item(key: string): StoredItem | undefined;
   put(key: string, indexId: string | null, result: ItemResult): Promise<void>;
+  /** Drops the items of an index in this step. */
+  clear(indexId: string): Promise<void>;
   log(message: string): Promise<void>;
   /** In whose name closes are published. */
   readonly by: Authorship;

@@ -1,4 +1,5 @@
 import { ScheduleDocument, type ScheduleBody } from '#domain/daily-plans/schedule-document.js';
+import { checkKindOf } from '#domain/daily-plans/check-catalogue.js';
 import { isTimeZone, localDay } from '#domain/daily-plans/local-time.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-document.js';
@@ -77,6 +78,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
     }
     for (const [path, id] of namedIndices(body))
       if (!indices.includes(id)) error('UNKNOWN_INDEX', path, `${id} is no index of the schedule.`, id);
+    for (const [path, message] of misplacedChecks(body)) error('INVALID_RANGE', path, message);
     for (const [k, step] of body.steps.entries())
       if (
         step.type === 'render' &&
@@ -131,12 +133,35 @@ function assertOwn({ indices }: ScheduleBody): void {
   if (other !== undefined) throw outside(reach!, 'index', other);
 }
 
+/** Checks of the run of a session in a step before the runs, by where. */
+function misplacedChecks({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
+  const firstRun = steps.findIndex(({ type }) => type === 'run');
+  return steps.flatMap((step, k) => {
+    if (step.type === 'compare' && k < firstRun)
+      return [[`steps[${k}]`, 'compare reads runs: it must come after the step run.']];
+    if (step.type !== 'checks' || k > firstRun) return [];
+    return (step.checks ?? []).flatMap(({ check }, c): (readonly [string, string])[] =>
+      checkKindOf(check).needsRun
+        ? [[`steps[${k}].checks[${c}]`, `${check} reads runs: its step must come after the step run.`]]
+        : [],
+    );
+  });
+}
+
 /** Indices that steps name, by where. */
 function namedIndices({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
   const listed = (ids: readonly string[] | null, path: string): [string, string][] =>
     (ids ?? []).map((id, i) => [`${path}.indices[${i}]`, id]);
   return steps.flatMap((step, k) => {
     if (step.type === 'render') return listed(step.indices, `steps[${k}]`);
+    if (step.type === 'compare')
+      return Object.keys(step.second_source).map((id) => [`steps[${k}].second_source.${id}`, id] as [string, string]);
+    if (step.type === 'checks')
+      return (step.checks ?? []).flatMap((check, c) =>
+        check.check === 'second_source'
+          ? Object.keys(check.series).map((id) => [`steps[${k}].checks[${c}].series.${id}`, id] as [string, string])
+          : [],
+      );
     if (step.type !== 'export') return [];
     return step.files.flatMap(({ indices }, f) => listed(indices, `steps[${k}].files[${f}]`));
   });

@@ -24,7 +24,7 @@ import { knownFilesBefore } from '../datasets/known-files.js';
 import { runDefinition } from '../stored/run-definition.js';
 import { runIdOf } from '#store/run-id.js';
 import { stateOf, type RunStates } from './run-states.js';
-import { bytesOf, createRooms, streamOf, type MadePart } from './export-stream.js';
+import { bytesOf as bytesOfPart, createRooms, streamOf, type MadePart } from './export-stream.js';
 import { stateHead, streamWithHead, withHead, type StateHead } from '../stored/stamped-json.js';
 import type { ViewCache } from './view-cache.js';
 
@@ -155,7 +155,7 @@ export function createExports({
     };
     const whole = tooLarge.has(etag) ? null : hold;
     if (first.next !== null) return { stream: streamOf(first, { part, close, rooms, whole }) };
-    const bytes = bytesOf(first);
+    const bytes = bytesOfPart(first);
     rooms.give([first.room]);
     await close();
     hold(bytes);
@@ -309,4 +309,21 @@ async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'
 function isUnreadable(failure: unknown): boolean {
   if (failure instanceof Refusal) return failure.code === 'DOCUMENT_UNREADABLE';
   return failure instanceof Error && 'code' in failure && failure.code === 'ENOENT';
+}
+
+/** Largest export that is collected in memory. */
+const COLLECTED_BYTES_MAX = 512 << 20;
+
+/** The bytes of an export. @throws Refusal VALIDATION_FAILED for one that is too large */
+export async function bytesOf(body: ExportBody): Promise<Uint8Array> {
+  if (body.bytes !== undefined) return body.bytes;
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of body.stream) {
+    length += part.length;
+    if (length > COLLECTED_BYTES_MAX)
+      throw new Refusal('VALIDATION_FAILED', `The file is larger than ${COLLECTED_BYTES_MAX} bytes.`, null);
+    parts.push(part);
+  }
+  return Buffer.concat(parts, length);
 }

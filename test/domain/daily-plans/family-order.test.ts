@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { familyOrder } from '#domain/daily-plans/family-order.js';
+import { fc } from '../../fast-check.js';
 
 const orderOf = (ids: readonly string[], parents: Readonly<Record<string, readonly string[]>>) =>
   familyOrder(ids, (id) => parents[id] ?? []);

@@ -1340,6 +1340,15 @@ class Operations:
         """
         return cast("c.ScheduleDay", self._transport.json("POST", f"/schedules/{word(schedule_id)}/days/{word(date)}/run", body=body, note=note))
 
+    def waive_schedule_check(self, schedule_id: str, date: c.Date, body: c.DayWaiver, *, note: Optional[str] = None) -> c.ScheduleDay:
+        """Accepts findings of a check on a day, with a reason, and looks at the day at once.
+
+        :param schedule_id: Id of the schedule.
+        :param date: Session.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.ScheduleDay", self._transport.json("POST", f"/schedules/{word(schedule_id)}/days/{word(date)}/waivers", body=body, note=note))
+
     def skip_schedule_day(self, schedule_id: str, date: c.Date, body: c.DaySkip, *, note: Optional[str] = None) -> c.ScheduleDay:
         """Ends a day that is not done, with a reason.
 

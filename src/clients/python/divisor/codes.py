@@ -127,6 +127,10 @@ class NotAcceptable(DivisorError):
     """None of the media types in Accept is offered; see detail.accepted."""
 
 
+class CheckFailed(DivisorError):
+    """A check of a schedule holds an index back; fix its data or waive the finding."""
+
+
 class DayEnded(DivisorError):
     """The day of the schedule is done, skipped or missed."""
 
@@ -439,6 +443,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "DOCUMENT_UNREADABLE": DocumentUnreadable,
     "METHOD_NOT_ALLOWED": MethodNotAllowed,
     "NOT_ACCEPTABLE": NotAcceptable,
+    "CHECK_FAILED": CheckFailed,
     "DAY_ENDED": DayEnded,
     "INDEX_EXISTS": IndexExists,
     "STRATEGY_EXISTS": StrategyExists,

@@ -22,6 +22,29 @@ class ActionChoice(t.TypedDict):
     received: t.Optional[ReceivedShares]
 
 
+class ActionsCheck(t.TypedDict):
+    """Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after."""
+
+    check: t.Literal["actions"]
+    #: Findings hold the index back (block), or are reported only (warn). Default: warn.
+    severity: t.Literal["block", "warn"]
+    #: Calendar days after the session that are looked at.
+    days_ahead: int
+
+
+class _ActionsCheckInput(t.TypedDict):
+    check: t.Literal["actions"]
+
+
+class ActionsCheckInput(_ActionsCheckInput, total=False):
+    """Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after."""
+
+    #: Findings hold the index back (block), or are reported only (warn). Default: warn.
+    severity: t.Literal["block", "warn"]
+    #: Calendar days after the session that are looked at.
+    days_ahead: int
+
+
 class ActionsView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
@@ -1169,6 +1192,25 @@ class ChartBlockInput(_ChartBlockInput, total=False):
     height: float
 
 
+class ChecksStep(t.TypedDict):
+    """Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only."""
+
+    type: t.Literal["checks"]
+    #: Checks with their parameters. Default: all that need no parameter; before the runs, those of data.
+    checks: t.Optional[t.Sequence[t.Union[CoverageCheck, StalenessCheck, MovesCheck, HistoryCheck, ActionsCheck, WeightsCheck, DivisorCheck, LimitsCheck, SecondSourceCheck, PublishedCheck]]]
+
+
+class _ChecksStepInput(t.TypedDict):
+    type: t.Literal["checks"]
+
+
+class ChecksStepInput(_ChecksStepInput, total=False):
+    """Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only."""
+
+    #: Checks with their parameters. Default: all that need no parameter; before the runs, those of data.
+    checks: t.Optional[t.Sequence[t.Union[CoverageCheckInput, StalenessCheckInput, MovesCheckInput, HistoryCheckInput, ActionsCheckInput, WeightsCheckInput, DivisorCheckInput, LimitsCheckInput, SecondSourceCheckInput, PublishedCheckInput]]]
+
+
 class _CombinatorialFolds(t.TypedDict):
     method: t.Literal["combinatorial"]
 
@@ -1211,6 +1253,33 @@ class CompareEntry(t.TypedDict):
     sharpe_ratio: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float
+
+
+class CompareStep(t.TypedDict):
+    """Compares the level of each index with that of a second source, a series of the store. A difference blocks the index."""
+
+    type: t.Literal["compare"]
+    #: Series by index: indices that are not named have no second source.
+    second_source: t.Mapping[str, str]
+    #: Largest difference, in basis points of the level.
+    tolerance_bps: float
+    #: Return variant that the series has.
+    variant: t.Literal["price", "total", "net"]
+
+
+class _CompareStepInput(t.TypedDict):
+    type: t.Literal["compare"]
+    #: Series by index: indices that are not named have no second source.
+    second_source: t.Mapping[str, str]
+
+
+class CompareStepInput(_CompareStepInput, total=False):
+    """Compares the level of each index with that of a second source, a series of the store. A difference blocks the index."""
+
+    #: Largest difference, in basis points of the level.
+    tolerance_bps: float
+    #: Return variant that the series has.
+    variant: t.Literal["price", "total", "net"]
 
 
 class CompareView(t.TypedDict):
@@ -1564,6 +1633,29 @@ class CovarianceUncertainty(t.TypedDict):
 
     #: Maximum error of each covariance, as a fraction of the product of the two volatilities.
     radius: float
+
+
+class CoverageCheck(t.TypedDict):
+    """Constituents that are traded on the session have a price, by weight."""
+
+    check: t.Literal["coverage"]
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+    #: Least weight of constituents with a price.
+    minimum: float
+
+
+class _CoverageCheckInput(t.TypedDict):
+    check: t.Literal["coverage"]
+
+
+class CoverageCheckInput(_CoverageCheckInput, total=False):
+    """Constituents that are traded on the session have a price, by weight."""
+
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+    #: Least weight of constituents with a price.
+    minimum: float
 
 
 class CoverageHistoryResponse(t.TypedDict):
@@ -2236,7 +2328,7 @@ class DayBackfill(_DayBackfill, total=False):
 
 class DayRun(t.TypedDict, total=False):
     #: Steps whose results are dropped first: their files are written again.
-    again: t.Sequence[t.Literal["refresh", "run", "publish", "export", "render"]]
+    again: t.Sequence[t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render"]]
     #: Why, for the register of decisions.
     reason: t.Optional[str]
 
@@ -2244,6 +2336,20 @@ class DayRun(t.TypedDict, total=False):
 class DaySkip(t.TypedDict):
     #: Why, for the register of decisions.
     reason: str
+
+
+class _DayWaiver(t.TypedDict):
+    #: Check whose findings are accepted.
+    check: t.Literal["coverage", "staleness", "moves", "history", "actions", "weights", "divisor", "limits", "second_source", "published"]
+    #: Why, for the register of decisions.
+    reason: str
+
+
+class DayWaiver(_DayWaiver, total=False):
+    #: Index, with the indices made from it. Default: every index of the schedule.
+    index_id: t.Optional[str]
+    #: Security or series of the finding. Default: every finding of the check.
+    identifier: t.Optional[str]
 
 
 class DaysToTrade(t.TypedDict):
@@ -2496,6 +2602,29 @@ DividendSum = t.TypedDict("DividendSum", {
 })
 
 
+class DivisorCheck(t.TypedDict):
+    """Market value over divisor is the level at the close, and before the open that of the close before: no event makes the level jump."""
+
+    check: t.Literal["divisor"]
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+    #: Largest relative difference, beyond rounding.
+    tolerance: float
+
+
+class _DivisorCheckInput(t.TypedDict):
+    check: t.Literal["divisor"]
+
+
+class DivisorCheckInput(_DivisorCheckInput, total=False):
+    """Market value over divisor is the level at the close, and before the open that of the close before: no event makes the level jump."""
+
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+    #: Largest relative difference, beyond rounding.
+    tolerance: float
+
+
 class DocumentAccessOwner(t.TypedDict):
     #: Key or subject; null where none was asked for.
     key_id: t.Optional[str]
@@ -2649,7 +2778,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "DAY_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "DAY_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -4105,7 +4234,7 @@ class HeldIndex(t.TypedDict):
     #: Session since which it is held back.
     since: str
     #: Step that holds it back.
-    step: t.Literal["refresh", "run", "publish", "export", "render"]
+    step: t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render"]
     #: Stable code to branch on.
     code: t.Optional[str]
     #: Why, in a sentence.
@@ -4155,6 +4284,25 @@ class HistoricalReturns(_HistoricalReturns, total=False):
 
     #: Weight of the mean over the securities; 1 makes all returns equal. Unit: fraction.
     shrinkage: float
+
+
+class HistoryCheck(t.TypedDict):
+    """The refresh of the day changes no history of constituents."""
+
+    check: t.Literal["history"]
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+
+
+class _HistoryCheckInput(t.TypedDict):
+    check: t.Literal["history"]
+
+
+class HistoryCheckInput(_HistoryCheckInput, total=False):
+    """The refresh of the day changes no history of constituents."""
+
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
 
 
 class HistoryFilterParams(t.TypedDict, total=False):
@@ -4911,11 +5059,17 @@ class Judgement(t.TypedDict):
     #: Id of the key; null where none is asked for.
     key_id: t.Optional[str]
     #: What was decided.
-    action: t.Literal["run", "backfill", "skip"]
+    action: t.Literal["run", "backfill", "skip", "waive"]
     #: The schedule.
     schedule_id: str
     #: Session concerned, of a backfill the first.
     date: str
+    #: Index of a waiver; null for every index.
+    index_id: t.Optional[str]
+    #: Check that was waived; null of other decisions.
+    check: t.Optional[str]
+    #: Security of a waiver; null for every finding of the check.
+    identifier: t.Optional[str]
     #: Why.
     reason: t.Optional[str]
 
@@ -5227,6 +5381,41 @@ class Limits(t.TypedDict):
     MAX_REPORT_POINTS: float
     #: Wall time of one rendering.
     MAX_RENDER_SECONDS: float
+
+
+class LimitsCheck(t.TypedDict):
+    """The closing composition keeps limits of concentration and of the number of constituents."""
+
+    check: t.Literal["limits"]
+    #: Findings hold the index back (block), or are reported only (warn). Default: warn.
+    severity: t.Literal["block", "warn"]
+    #: Published rule of concentration.
+    rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
+    #: Largest weight of a security.
+    maximum_weight: t.Optional[float]
+    #: Least number of constituents.
+    minimum: t.Optional[int]
+    #: Largest number of constituents.
+    maximum: t.Optional[int]
+
+
+class _LimitsCheckInput(t.TypedDict):
+    check: t.Literal["limits"]
+
+
+class LimitsCheckInput(_LimitsCheckInput, total=False):
+    """The closing composition keeps limits of concentration and of the number of constituents."""
+
+    #: Findings hold the index back (block), or are reported only (warn). Default: warn.
+    severity: t.Literal["block", "warn"]
+    #: Published rule of concentration.
+    rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
+    #: Largest weight of a security.
+    maximum_weight: t.Optional[float]
+    #: Least number of constituents.
+    minimum: t.Optional[int]
+    #: Largest number of constituents.
+    maximum: t.Optional[int]
 
 
 class LimitsRequest(t.TypedDict):
@@ -5994,6 +6183,29 @@ class MomentumFilterRule(_MomentumFilterRule, total=False):
     params: MomentumFilterParams
     #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
+
+
+class MovesCheck(t.TypedDict):
+    """Large moves of constituents have a corporate action."""
+
+    check: t.Literal["moves"]
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+    #: Largest move without a corporate action, a fraction.
+    limit: float
+
+
+class _MovesCheckInput(t.TypedDict):
+    check: t.Literal["moves"]
+
+
+class MovesCheckInput(_MovesCheckInput, total=False):
+    """Large moves of constituents have a corporate action."""
+
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+    #: Largest move without a corporate action, a fraction.
+    limit: float
 
 
 class NameSolve(t.TypedDict):
@@ -7168,6 +7380,29 @@ class PublishStepInput(_PublishStepInput, total=False):
 
     #: Publish closes for which constituents have no bar; their entries record it.
     allow_partial: bool
+
+
+class PublishedCheck(t.TypedDict):
+    """The run gives the published levels again."""
+
+    check: t.Literal["published"]
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+    #: Largest difference, in basis points of the level.
+    tolerance_bps: float
+
+
+class _PublishedCheckInput(t.TypedDict):
+    check: t.Literal["published"]
+
+
+class PublishedCheckInput(_PublishedCheckInput, total=False):
+    """The run gives the published levels again."""
+
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+    #: Largest difference, in basis points of the level.
+    tolerance_bps: float
 
 
 class PublishedLog(t.TypedDict):
@@ -9259,7 +9494,7 @@ class Schedule(t.TypedDict):
     #: What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop).
     on_failure: t.Literal["continue", "stop"]
     #: Steps of a day, in their order.
-    steps: t.Sequence[t.Union[RefreshStep, RunStep, PublishStep, ExportStep, RenderStep]]
+    steps: t.Sequence[t.Union[RefreshStep, ChecksStep, RunStep, CompareStep, PublishStep, ExportStep, RenderStep]]
     #: First session.
     starts_on: str
     #: The schedule.
@@ -9278,7 +9513,7 @@ class _ScheduleBody(t.TypedDict):
     #: Local time at which the day of a session begins.
     at: str
     #: Steps of a day, in their order.
-    steps: t.Sequence[t.Union[RefreshStepInput, RunStep, PublishStepInput, ExportStepInput, RenderStepInput]]
+    steps: t.Sequence[t.Union[RefreshStepInput, ChecksStepInput, RunStep, CompareStepInput, PublishStepInput, ExportStepInput, RenderStepInput]]
 
 
 class ScheduleBody(_ScheduleBody, total=False):
@@ -9340,6 +9575,8 @@ class ScheduleDay(t.TypedDict):
     version: t.Optional[int]
     #: Author of that version, in whose name closes are published.
     author: str
+    #: Findings that people accepted.
+    waivers: t.Sequence[Waiver]
     #: Indices that are held back.
     held: t.Sequence[HeldIndex]
     #: Steps, in their order.
@@ -9373,10 +9610,12 @@ class ScheduleDaySummary(t.TypedDict):
     version: t.Optional[int]
     #: Author of that version, in whose name closes are published.
     author: str
+    #: Findings that people accepted.
+    waivers: t.Sequence[Waiver]
     #: Indices that are held back.
     held: t.Sequence[HeldIndex]
     #: First step that is not done; null if all are.
-    step: t.Optional[t.Literal["refresh", "run", "publish", "export", "render"]]
+    step: t.Optional[t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render"]]
 
 
 class ScheduleDaysNext(t.TypedDict):
@@ -9451,6 +9690,37 @@ class SeasoningFilterRule(_SeasoningFilterRule, total=False):
     params: SeasoningFilterParams
     #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
+
+
+class SecondSourceCheck(t.TypedDict):
+    """The level agrees with that of a second source, a series of the store."""
+
+    check: t.Literal["second_source"]
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+    #: Series by index: indices that are not named have no second source.
+    series: t.Mapping[str, str]
+    #: Largest difference, in basis points of the level.
+    tolerance_bps: float
+    #: Return variant that the series has.
+    variant: t.Literal["price", "total", "net"]
+
+
+class _SecondSourceCheckInput(t.TypedDict):
+    check: t.Literal["second_source"]
+    #: Series by index: indices that are not named have no second source.
+    series: t.Mapping[str, str]
+
+
+class SecondSourceCheckInput(_SecondSourceCheckInput, total=False):
+    """The level agrees with that of a second source, a series of the store."""
+
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+    #: Largest difference, in basis points of the level.
+    tolerance_bps: float
+    #: Return variant that the series has.
+    variant: t.Literal["price", "total", "net"]
 
 
 SensitivityRow = t.TypedDict("SensitivityRow", {
@@ -9737,6 +10007,29 @@ class StaleState(t.TypedDict):
     store_id: t.Optional[str]
 
 
+class StalenessCheck(t.TypedDict):
+    """Prices of constituents change: a price that repeats for many sessions is suspect."""
+
+    check: t.Literal["staleness"]
+    #: Findings hold the index back (block), or are reported only (warn). Default: warn.
+    severity: t.Literal["block", "warn"]
+    #: Sessions with the same price that are reported.
+    sessions: int
+
+
+class _StalenessCheckInput(t.TypedDict):
+    check: t.Literal["staleness"]
+
+
+class StalenessCheckInput(_StalenessCheckInput, total=False):
+    """Prices of constituents change: a price that repeats for many sessions is suspect."""
+
+    #: Findings hold the index back (block), or are reported only (warn). Default: warn.
+    severity: t.Literal["block", "warn"]
+    #: Sessions with the same price that are reported.
+    sessions: int
+
+
 class StatGridBlock(t.TypedDict):
     kind: t.Literal["stat_grid"]
     #: Printed above the block.
@@ -9802,7 +10095,7 @@ class StepLogLine(t.TypedDict):
 
 class StepRecord(t.TypedDict):
     #: Kind of the step.
-    type: t.Literal["refresh", "run", "publish", "export", "render"]
+    type: t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render"]
     #: State of the step.
     state: t.Literal["pending", "running", "waiting", "failed", "done"]
     #: Times that it was begun.
@@ -11112,6 +11405,23 @@ class WaitingOrder(t.TypedDict):
     reason: t.Literal["no_price", "stale_price", "delisted"]
 
 
+class Waiver(t.TypedDict):
+    #: Check whose findings are accepted.
+    check: t.Literal["coverage", "staleness", "moves", "history", "actions", "weights", "divisor", "limits", "second_source", "published"]
+    #: Index, with the indices made from it; null for every index.
+    index_id: t.Optional[str]
+    #: Security; null for every finding of the check.
+    identifier: t.Optional[str]
+    #: Why.
+    reason: str
+    #: Name of the key.
+    author: str
+    #: Id of the key.
+    key_id: t.Optional[str]
+    #: Time of the decision.
+    at: str
+
+
 class _WalkForwardFolds(t.TypedDict):
     method: t.Literal["walk_forward"]
 
@@ -11309,6 +11619,29 @@ class WeightingSpecInput(_WeightingSpecInput, total=False):
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
+
+
+class WeightsCheck(t.TypedDict):
+    """Weights are not negative and add up to one."""
+
+    check: t.Literal["weights"]
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+    #: Largest distance of the sum from one.
+    tolerance: float
+
+
+class _WeightsCheckInput(t.TypedDict):
+    check: t.Literal["weights"]
+
+
+class WeightsCheckInput(_WeightsCheckInput, total=False):
+    """Weights are not negative and add up to one."""
+
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+    #: Largest distance of the sum from one.
+    tolerance: float
 
 
 class _WeightsView(t.TypedDict):

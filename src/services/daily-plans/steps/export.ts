@@ -6,16 +6,13 @@ import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { dayFrom } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
-import type { ExportBody, Exports } from '../../runs/exports.js';
+import { bytesOf, type Exports } from '../../runs/exports.js';
 import { blockedBy, eachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
 
 export interface ExportDependencies {
   readonly exports: Pick<Exports, 'export'>;
   readonly artifacts: Pick<ArtifactStore, 'write'>;
 }
-
-/** Largest file of a day: those that clients load each day are far smaller. */
-const FILE_BYTES_MAX = 512 << 20;
 
 /** Codes of a table that has no rows on a session. */
 const WITHOUT_ROWS: ReadonlySet<string> = new Set(['NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE', 'VALIDATION_FAILED']);
@@ -65,17 +62,4 @@ export function publishedRun(steps: readonly StoredStep[], indexId: string): str
   const item = steps.find(({ type }) => type === 'publish')?.items.find(({ key }) => key === indexId);
   const id = item?.detail?.['run_id'];
   return typeof id === 'string' ? id : undefined;
-}
-
-async function bytesOf(body: ExportBody): Promise<Uint8Array> {
-  if (body.bytes !== undefined) return body.bytes;
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for await (const part of body.stream) {
-    length += part.length;
-    if (length > FILE_BYTES_MAX)
-      throw new Refusal('VALIDATION_FAILED', `The file is larger than ${FILE_BYTES_MAX} bytes.`, null);
-    parts.push(part);
-  }
-  return Buffer.concat(parts, length);
 }

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import type { CheckKind } from './checks/check-kind.js';
+import { actions } from './checks/actions.js';
+import { coverage } from './checks/coverage.js';
+import { divisor } from './checks/divisor.js';
+import { history } from './checks/history.js';
+import { limits } from './checks/limits.js';
+import { moves } from './checks/moves.js';
+import { published } from './checks/published.js';
+import { secondSource } from './checks/second-source.js';
+import { staleness } from './checks/staleness.js';
+import { weights } from './checks/weights.js';
+
+/** Every kind of check, in the order in which they are made. */
+export const CHECK_CATALOGUE = {
+  coverage,
+  staleness,
+  moves,
+  history,
+  actions,
+  weights,
+  divisor,
+  limits,
+  second_source: secondSource,
+  published,
+} as const;
+
+export type CheckName = keyof typeof CHECK_CATALOGUE;
+export const CHECK_NAMES = Object.keys(CHECK_CATALOGUE) as [CheckName, ...CheckName[]]; // Object.keys returns plain strings.
+
+export const Check = z.discriminatedUnion('check', [
+  coverage.schema,
+  staleness.schema,
+  moves.schema,
+  history.schema,
+  actions.schema,
+  weights.schema,
+  divisor.schema,
+  limits.schema,
+  secondSource.schema,
+  published.schema,
+]);
+export type Check = z.infer<typeof Check>;
+
+export const checkKindOf = (name: CheckName): CheckKind<Check> => CHECK_CATALOGUE[name] as unknown as CheckKind<Check>;
+
+/** Checks of a step that names none: those that need no parameter, of the run only where there is one. */
+export const standardChecks = (hasRun: boolean): readonly Check[] =>
+  CHECK_NAMES.filter((name) => name !== 'second_source' && (hasRun || !checkKindOf(name).needsRun)).map(
+    (check) => checkKindOf(check).schema.parse({ check }) as Check,
+  );

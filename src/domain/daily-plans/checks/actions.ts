@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { formatDay } from '../../time/days.js';
+import { checkKind, severity } from './check-kind.js';
+
+const help =
+  'Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after.';
+
+export const actions = checkKind({
+  schema: z
+    .strictObject({
+      check: z.literal('actions'),
+      severity: severity('warn'),
+      days_ahead: z
+        .int()
+        .min(0)
+        .max(400)
+        .default(10)
+        .meta({ description: 'Calendar days after the session that are looked at.' }),
+    })
+    .meta({ id: 'ActionsCheck', description: help }),
+  help,
+  needsRun: false,
+  reads: ['closing'],
+  judge({ closing, date, previous, actionsOf, isSession }, { days_ahead: ahead }) {
+    return (closing?.holdings ?? []).flatMap(({ identifier }) =>
+      actionsOf(identifier)
+        .filter(({ exDay, status }) => exDay > previous && exDay <= date + ahead && status !== 'cancelled')
+        .flatMap(({ type, exDay, announcedDay, payDay }) => {
+          const name = `The ${type} of ${identifier} on ${formatDay(exDay)}`;
+          const problems = [
+            isSession(exDay) ? undefined : `${name} is not on a session.`,
+            announcedDay !== null && announcedDay > exDay
+              ? `${name} was announced later, on ${formatDay(announcedDay)}.`
+              : undefined,
+            payDay !== null && payDay < exDay ? `${name} is paid before, on ${formatDay(payDay)}.` : undefined,
+          ];
+          return problems.flatMap((message) => (message === undefined ? [] : [{ identifier, message }]));
+        }),
+    );
+  },
+});

@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import type { CorporateAction } from '../../market/market-data.js';
+import type { Day } from '../../time/days.js';
+
+/** A security of an index at a close. */
+export interface CheckedHolding {
+  readonly identifier: string;
+  /** Index shares times price times exchange rate, in the currency of the index. */
+  readonly marketValue: number;
+  /** Market value over that of the index. */
+  readonly weight: number;
+}
+
+/** Holdings and divisor of an index on a session. */
+export interface CheckedComposition {
+  readonly holdings: readonly CheckedHolding[];
+  readonly divisor: number | null;
+}
+
+/** Levels of an index at a close; null for a variant without a level. */
+export interface CheckedLevels {
+  readonly price: number | null;
+  readonly total: number | null;
+  readonly net: number | null;
+}
+
+export const LEVEL_VARIANTS = ['price', 'total', 'net'] as const;
+
+/** Data of one index on one session. */
+export interface CheckInput {
+  readonly indexId: string;
+  readonly date: Day;
+  /** Session before it. */
+  readonly previous: Day;
+  /** Closing composition of the session; of the last session of the run where that is earlier; null without a run. */
+  readonly closing: CheckedComposition | null;
+  /** The index before the session opens; null where it has no such file. */
+  readonly opening: CheckedComposition | null;
+  /** Levels of the run by session, up to the session. */
+  readonly levels: ReadonlyMap<Day, CheckedLevels>;
+  /** Published levels in force by session. */
+  readonly published: ReadonlyMap<Day, CheckedLevels>;
+  /** Decimals to which levels are rounded; null for levels that are not. */
+  readonly levelDecimals: number | null;
+  /** Close of a security on a day; NaN without a price. */
+  closeOn(identifier: string, day: Day): number;
+  /** Last days with any price, up to the session, ascending. */
+  lastDays(count: number): readonly Day[];
+  /** Corporate actions of a security, by ex-date. */
+  actionsOf(identifier: string): readonly CorporateAction[];
+  /** True if the exchange of a security was closed on the session. */
+  isClosed(identifier: string): boolean;
+  /** True for a session of the index calendar. */
+  isSession(day: Day): boolean;
+  /** Issuer of a security. */
+  issuerOf(identifier: string): string;
+  /** Value of a series on a day; NaN if the series has no value. */
+  seriesOn(identifier: string, day: Day): number;
+  /** Securities whose history the refresh of the day rejected; null for a day without a refresh. */
+  readonly restated: ReadonlySet<string> | null;
+}
+
+/** A problem that a check found. */
+export interface CheckFinding {
+  /** Security concerned; null for the index as a whole. */
+  readonly identifier: string | null;
+  readonly message: string;
+}
+
+export type CheckSeverity = 'block' | 'warn';
+
+/** One kind of check. */
+export interface CheckKind<P = never> {
+  readonly schema: z.ZodObject;
+  /** A sentence for the guide and the contract. */
+  readonly help: string;
+  /** True for a check of the run of the session, which a step before the runs cannot make. */
+  readonly needsRun: boolean;
+  /** Data that is read for it. */
+  readonly reads: readonly ('closing' | 'opening' | 'levels' | 'published')[];
+  judge(input: CheckInput, params: P): readonly CheckFinding[];
+}
+
+/** Keeps the literal types of an entry. */
+export function checkKind<const S extends z.ZodObject>(
+  kind: { readonly schema: S } & Omit<CheckKind<z.infer<S>>, 'schema'>,
+) {
+  return kind;
+}
+
+/** Severity of a check, with its default. */
+export const severity = (standard: CheckSeverity) =>
+  z
+    .enum(['block', 'warn'])
+    .default(standard)
+    .meta({
+      description: `Findings hold the index back (block), or are reported only (warn). Default: ${standard}.`,
+    });
+
+export const percent = (fraction: number): string => `${Number((100 * fraction).toPrecision(6))} %`;

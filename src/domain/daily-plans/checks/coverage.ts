@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { checkKind, percent, severity } from './check-kind.js';
+
+const help = 'Constituents that are traded on the session have a price, by weight.';
+
+export const coverage = checkKind({
+  schema: z
+    .strictObject({
+      check: z.literal('coverage'),
+      severity: severity('block'),
+      minimum: z.number().min(0).max(1).default(1).meta({ description: 'Least weight of constituents with a price.' }),
+    })
+    .meta({ id: 'CoverageCheck', description: help }),
+  help,
+  needsRun: false,
+  reads: ['closing'],
+  judge({ closing, date, closeOn, isClosed }, { minimum }) {
+    const missing = (closing?.holdings ?? []).filter(
+      ({ identifier }) => !isClosed(identifier) && Number.isNaN(closeOn(identifier, date)),
+    );
+    const weight = missing.reduce((sum, holding) => sum + holding.weight, 0);
+    if (missing.length === 0 || 1 - weight >= minimum) return [];
+    return missing.map((holding) => ({
+      identifier: holding.identifier,
+      message: `${holding.identifier} has no price; ${percent(weight)} of the index have none.`,
+    }));
+  },
+});

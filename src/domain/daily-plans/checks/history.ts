@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { checkKind, severity } from './check-kind.js';
+
+const help = 'The refresh of the day changes no history of constituents.';
+
+export const history = checkKind({
+  schema: z
+    .strictObject({ check: z.literal('history'), severity: severity('block') })
+    .meta({ id: 'HistoryCheck', description: help }),
+  help,
+  needsRun: false,
+  reads: ['closing'],
+  judge({ closing, restated }) {
+    if (restated === null) return [];
+    return (closing?.holdings ?? [])
+      .filter(({ identifier }) => restated.has(identifier))
+      .map(({ identifier }) => ({
+        identifier,
+        message: `The source has another history of ${identifier}, which was rejected: its prices are not updated.`,
+      }));
+  },
+});

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { LIMIT_RULE_NAMES, LIMIT_RULES } from '../../compliance/rules.js';
+import { headroomAt } from '../../compliance/limit-row.js';
+import { checkKind, percent, severity, type CheckInput } from './check-kind.js';
+
+const help = 'The closing composition keeps limits of concentration and of the number of constituents.';
+
+/** Distance beyond a limit that is rounding. */
+const ROUNDING = 1e-9;
+
+export const limits = checkKind({
+  schema: z
+    .strictObject({
+      check: z.literal('limits'),
+      severity: severity('warn'),
+      rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({ description: 'Published rule of concentration.' }),
+      maximum_weight: z
+        .number()
+        .gt(0)
+        .max(1)
+        .nullable()
+        .default(null)
+        .meta({ description: 'Largest weight of a security.' }),
+      minimum: z.int().min(0).nullable().default(null).meta({ description: 'Least number of constituents.' }),
+      maximum: z.int().min(1).nullable().default(null).meta({ description: 'Largest number of constituents.' }),
+    })
+    .meta({ id: 'LimitsCheck', description: help }),
+  help,
+  needsRun: true,
+  reads: ['closing'],
+  judge(input, { rule, maximum_weight: most, minimum, maximum }) {
+    const { closing } = input;
+    if (closing === null) return [];
+    const { holdings } = closing;
+    const count = holdings.length;
+    const ofIndex = [
+      minimum !== null && count < minimum
+        ? `The index has ${count} constituents; ${minimum} are the least.`
+        : undefined,
+      maximum !== null && count > maximum ? `The index has ${count} constituents; ${maximum} are the most.` : undefined,
+      ...(rule === null ? [] : breachesOf(rule, input)),
+    ];
+    const ofSecurities = holdings
+      .filter(({ weight }) => most !== null && weight > most + ROUNDING)
+      .map(({ identifier, weight }) => ({
+        identifier,
+        message: `${identifier} has the weight ${percent(weight)}; ${percent(most!)} is the most.`,
+      }));
+    return [
+      ...ofSecurities,
+      ...ofIndex.flatMap((message) => (message === undefined ? [] : [{ identifier: null, message }])),
+    ];
+  },
+});
+
+function breachesOf(name: (typeof LIMIT_RULE_NAMES)[number], { closing, issuerOf }: CheckInput): string[] {
+  const { holdings } = closing!; // judge
+  const names = [...new Set(holdings.map(({ identifier }) => issuerOf(identifier)))];
+  const issuers = Int32Array.from(holdings, ({ identifier }) => names.indexOf(issuerOf(identifier)));
+  const nets = new Float64Array(names.length);
+  for (const [k, { weight }] of holdings.entries()) nets[issuers[k]!]! += weight;
+  const held = {
+    weights: Float64Array.from(holdings, ({ weight }) => weight),
+    issuerOf: issuers,
+    nets,
+    issuers: nets.map(Math.abs),
+  };
+  return LIMIT_RULES[name].rows.flatMap((row) => {
+    const value = row.measure.valueOf(held);
+    if (headroomAt(row, value) >= -ROUNDING) return [];
+    return [`${LIMIT_RULES[name].label}: ${row.row} is ${percent(value)}; the limit is ${percent(row.limit)}.`];
+  });
+}

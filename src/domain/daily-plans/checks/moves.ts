@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { checkKind, percent, severity } from './check-kind.js';
+
+const help = 'Large moves of constituents have a corporate action.';
+
+export const moves = checkKind({
+  schema: z
+    .strictObject({
+      check: z.literal('moves'),
+      severity: severity('block'),
+      limit: z
+        .number()
+        .gt(0)
+        .max(100)
+        .default(0.25)
+        .meta({ description: 'Largest move without a corporate action, a fraction.' }),
+    })
+    .meta({ id: 'MovesCheck', description: help }),
+  help,
+  needsRun: false,
+  reads: ['closing'],
+  judge({ closing, date, closeOn, lastDays, actionsOf }, { limit }) {
+    const [before, last] = lastDays(2);
+    if (before === undefined || last !== date) return [];
+    return (closing?.holdings ?? []).flatMap(({ identifier }) => {
+      const move = closeOn(identifier, date) / closeOn(identifier, before) - 1;
+      if (!(Math.abs(move) > limit)) return [];
+      const isExplained = actionsOf(identifier).some(
+        ({ exDay, status }) => exDay > before && exDay <= date && status !== 'cancelled',
+      );
+      if (isExplained) return [];
+      return [
+        {
+          identifier,
+          message: `${identifier} moved by ${percent(move)} without a corporate action; the limit is ${percent(limit)}.`,
+        },
+      ];
+    });
+  },
+});

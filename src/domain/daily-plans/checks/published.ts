@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { formatDay } from '../../time/days.js';
+import { checkKind, LEVEL_VARIANTS, severity } from './check-kind.js';
+
+const help = 'The run gives the published levels again.';
+
+export const published = checkKind({
+  schema: z
+    .strictObject({
+      check: z.literal('published'),
+      severity: severity('block'),
+      tolerance_bps: z
+        .number()
+        .min(0)
+        .max(10_000)
+        .default(0)
+        .meta({ description: 'Largest difference, in basis points of the level.' }),
+    })
+    .meta({ id: 'PublishedCheck', description: help }),
+  help,
+  needsRun: true,
+  reads: ['levels', 'published'],
+  judge({ levels, published: standing }, { tolerance_bps: tolerance }) {
+    let largest = { bps: 0, day: Number.NaN };
+    let count = 0;
+    for (const [day, entry] of standing) {
+      const level = levels.get(day);
+      if (level === undefined) continue;
+      const bps = Math.max(
+        ...LEVEL_VARIANTS.map((variant) => {
+          const [now, then] = [level[variant], entry[variant]];
+          return now === null || then === null ? 0 : Math.abs(1e4 * (now / then - 1));
+        }),
+      );
+      if (bps <= tolerance) continue;
+      count++;
+      if (bps > largest.bps) largest = { bps, day };
+    }
+    if (count === 0) return [];
+    const message = `The run differs from ${count} published closes, on ${formatDay(largest.day)} most: ${Number(largest.bps.toPrecision(4))} bp.`;
+    return [{ identifier: null, message }];
+  },
+});

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { Id } from '../../schema/shape.js';
+import { formatDay } from '../../time/days.js';
+import { checkKind, LEVEL_VARIANTS, severity } from './check-kind.js';
+
+const help = 'The level agrees with that of a second source, a series of the store.';
+
+export const secondSourceFields = {
+  series: z.record(Id, z.string().min(1).max(64)).meta({
+    description: 'Series by index: indices that are not named have no second source.',
+    example: { 'LARGE-100': 'LARGE_100_CALC' },
+  }),
+  tolerance_bps: z
+    .number()
+    .min(0)
+    .max(10_000)
+    .default(1)
+    .meta({ description: 'Largest difference, in basis points of the level.' }),
+  variant: z.enum(LEVEL_VARIANTS).default('price').meta({ description: 'Return variant that the series has.' }),
+};
+
+export const secondSource = checkKind({
+  schema: z
+    .strictObject({ check: z.literal('second_source'), severity: severity('block'), ...secondSourceFields })
+    .meta({ id: 'SecondSourceCheck', description: help }),
+  help,
+  needsRun: true,
+  reads: ['levels'],
+  judge({ indexId, date, levels, seriesOn }, { series, tolerance_bps: tolerance, variant }) {
+    const name = series[indexId];
+    if (name === undefined) return [];
+    const level = levels.get(date)?.[variant];
+    if (level == null) return [{ identifier: name, message: `The run has no ${variant} level on ${formatDay(date)}.` }];
+    const other = seriesOn(name, date);
+    if (Number.isNaN(other)) return [{ identifier: name, message: `${name} has no value on ${formatDay(date)}.` }];
+    const bps = 1e4 * (level / other - 1);
+    if (Math.abs(bps) <= tolerance) return [];
+    const message = `The level is ${level}, that of ${name} is ${other}: ${Number(bps.toPrecision(4))} bp apart, ${tolerance} bp are accepted.`;
+    return [{ identifier: name, message }];
+  },
+});

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { checkKind, severity } from './check-kind.js';
+
+const help = 'Prices of constituents change: a price that repeats for many sessions is suspect.';
+
+export const staleness = checkKind({
+  schema: z
+    .strictObject({
+      check: z.literal('staleness'),
+      severity: severity('warn'),
+      sessions: z
+        .int()
+        .min(2)
+        .max(250)
+        .default(5)
+        .meta({ description: 'Sessions with the same price that are reported.' }),
+    })
+    .meta({ id: 'StalenessCheck', description: help }),
+  help,
+  needsRun: false,
+  reads: ['closing'],
+  judge({ closing, closeOn, lastDays }, { sessions }) {
+    const days = lastDays(sessions);
+    if (days.length < sessions) return [];
+    return (closing?.holdings ?? []).flatMap(({ identifier }) => {
+      const first = closeOn(identifier, days[0]!);
+      const isStale = days.every((day) => closeOn(identifier, day) === first);
+      return isStale ? [{ identifier, message: `${identifier} has the price ${first} on ${sessions} sessions.` }] : [];
+    });
+  },
+});

@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { secondSourceFields } from '../checks/second-source.js';
+import { stepKind } from '../step-kind.js';
+
+const { series, ...fields } = secondSourceFields;
+const help =
+  'Compares the level of each index with that of a second source, a series of the store. A difference blocks the index.';
+
+export const compare = stepKind({
+  schema: z
+    .strictObject({ type: z.literal('compare'), second_source: series, ...fields })
+    .meta({ id: 'CompareStep', description: help }),
+  help,
+  scope: 'read',
+  repeats: true,
+});

@@ -1,0 +1,146 @@
+import type { CheckedComposition, CheckedLevels, CheckInput } from '#domain/daily-plans/checks/check-kind.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { closeOn } from '#domain/market/series.js';
+import { referenceAt, type MarketData } from '#domain/market/market-data.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { lookupOf } from '#market/serving/market-lookup.js';
+import { runIdOf } from '#store/run-id.js';
+import type { Publications } from '../publication/publications.js';
+import { bytesOf, type Exports } from '../runs/exports.js';
+
+export interface CheckInputDependencies {
+  readonly exports: Pick<Exports, 'export'>;
+  readonly publications: Pick<Publications, 'entries'>;
+  readonly calendars: Calendars;
+}
+
+export interface CheckSubject {
+  readonly index: IndexDocument;
+  /** Newest run; undefined for an index that was never run. */
+  readonly run: RunDocument | undefined;
+  readonly market: MarketData;
+  readonly date: string;
+  readonly reads: ReadonlySet<string>;
+  readonly restated: ReadonlySet<string> | null;
+}
+
+/** Sessions whose published levels are compared with the run: a year. */
+const COMPARED_SESSIONS = 260;
+
+/** Codes of a table that a kind of index has not: an overlay has no constituents. */
+const WITHOUT_TABLE: ReadonlySet<string> = new Set([
+  'VALIDATION_FAILED',
+  'NO_DATA_AT_DATE',
+  'NO_DATA_IN_RANGE',
+  'INVALID_RANGE',
+]);
+
+type Rows = readonly Readonly<Record<string, string | number | null>>[];
+
+/** Reads the data that checks of an index judge. */
+export async function checkInput(
+  { exports, publications, calendars }: CheckInputDependencies,
+  subject: CheckSubject,
+  signal: AbortSignal,
+): Promise<CheckInput> {
+  const { index, run, market, date, reads, restated } = subject;
+  const calendar = calendars.get(index.calendar)!; // A stored index has one that is known.
+  const day = dayFrom(date);
+  const sessionAt = lastAtMost(calendar.sessions, day - 1);
+  const previous = calendar.sessions[Math.max(sessionAt, 0)]!;
+  const from = calendar.sessions[Math.max(sessionAt - COMPARED_SESSIONS, 0)]!;
+  const at = run !== undefined && run.end < date ? run.end : date;
+
+  async function table(name: 'closing' | 'opening' | 'levels', start?: string): Promise<Rows | null> {
+    if (run === undefined || !reads.has(name)) return null;
+    try {
+      const request = { table: name, format: 'json', end: at, ...(start !== undefined && { start }) } as const;
+      const found = await exports.export({ subject: index.id, id: runIdOf(run) }, request);
+      const body = JSON.parse(Buffer.from(await bytesOf(await found.open(signal))).toString()) as {
+        readonly columns: readonly string[];
+        readonly data: readonly (readonly (string | number | null)[])[];
+      }; // Made by this engine.
+      return body.data.map((row) => Object.fromEntries(body.columns.map((column, k) => [column, row[k] ?? null])));
+    } catch (thrown) {
+      if (thrown instanceof Refusal && WITHOUT_TABLE.has(thrown.code)) return null;
+      throw thrown;
+    }
+  }
+
+  const start = run !== undefined && formatDay(from) < run.start ? run.start : formatDay(from);
+  const lookup = lookupOf(market);
+  const close = market.fields.get('CLOSE')!;
+  return {
+    indexId: index.id,
+    date: day,
+    previous,
+    closing: compositionOf(await table('closing')),
+    opening: compositionOf(await table('opening')),
+    levels: levelsOf((await table('levels', start)) ?? []),
+    published: reads.has('published') ? await publishedLevels(publications, index.id, formatDay(from)) : new Map(),
+    levelDecimals: index.rounding?.level ?? null,
+    closeOn(identifier, on) {
+      const column = lookup.positionOf(identifier);
+      const row = lastAtMost(market.dates, on);
+      if (column === undefined || row < 0 || market.dates[row] !== on) return Number.NaN;
+      return close[row * market.identifiers.length + column]!;
+    },
+    lastDays(count) {
+      const last = lastAtMost(market.dates, day);
+      return [...market.dates.subarray(Math.max(0, last + 1 - count), last + 1)];
+    },
+    actionsOf: (identifier) => lookup.actionsOf(identifier),
+    isClosed(identifier) {
+      const code = referenceAt(market.reference, identifier, 'EXCHANGE', day);
+      const exchange = typeof code === 'string' ? calendars.get(code) : undefined;
+      return exchange !== undefined && !exchange.isSession(day);
+    },
+    isSession: (on) => calendar.isSession(on),
+    issuerOf: (identifier) => String(referenceAt(market.reference, identifier, 'ISSUER', day) ?? identifier),
+    seriesOn(identifier, on) {
+      const series = market.series?.get(identifier);
+      return series === undefined ? Number.NaN : closeOn(series, on);
+    },
+    restated,
+  };
+}
+
+function compositionOf(rows: Rows | null): CheckedComposition | null {
+  if (rows === null) return null;
+  const holdings = rows.map((row) => ({
+    identifier: String(row['identifier']),
+    marketValue: Number(row['market_value'] ?? Number.NaN),
+    weight: Number(row['weight'] ?? Number.NaN),
+  }));
+  const divisor = rows[0]?.['divisor'];
+  return { holdings, divisor: typeof divisor === 'number' ? divisor : null };
+}
+
+function levelsOf(rows: Rows): ReadonlyMap<Day, CheckedLevels> {
+  const value = (cell: unknown): number | null => (typeof cell === 'number' ? cell : null);
+  return new Map(
+    rows.map((row) => [
+      dayFrom(String(row['date'])),
+      { price: value(row['price']), total: value(row['total']), net: value(row['net']) },
+    ]),
+  );
+}
+
+async function publishedLevels(
+  publications: Pick<Publications, 'entries'>,
+  indexId: string,
+  start: string,
+): Promise<ReadonlyMap<Day, CheckedLevels>> {
+  const levels = new Map<Day, CheckedLevels>();
+  try {
+    for await (const batch of await publications.entries(indexId, { start }))
+      for (const { date, price, total, net } of batch) levels.set(dayFrom(date), { price, total, net });
+  } catch (thrown) {
+    if (!(thrown instanceof Refusal) || thrown.code !== 'NOTHING_PUBLISHED') throw thrown;
+  }
+  return levels;
+}

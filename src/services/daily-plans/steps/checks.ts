@@ -1,0 +1,107 @@
+import { checkKindOf, standardChecks, type Check } from '#domain/daily-plans/check-catalogue.js';
+import type { CheckFinding } from '#domain/daily-plans/checks/check-kind.js';
+import type { DayDocument, Waiver } from '#domain/daily-plans/day-document.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { DocumentReader } from '#store/port.js';
+import { findRun } from '../../stored/run-documents.js';
+import { requireIndex } from '../../stored/stored-indices.js';
+import { checkInput, type CheckInputDependencies } from '../check-input.js';
+import { eachIndex, type ItemResult, type Performer, type StepContext, type StepOutcome } from '../performer.js';
+import { REFRESH_ITEM } from './refresh.js';
+
+export interface ChecksDependencies extends CheckInputDependencies {
+  readonly documents: Pick<DocumentReader, 'get'>;
+  readonly markets: Pick<Markets, 'settled' | 'require'>;
+}
+
+/** Findings of one check and index that are listed. */
+const LISTED_MAX = 50;
+
+export function checksPerformer(dependencies: ChecksDependencies): Performer<'checks'> {
+  return (context) => {
+    const { type } = context.spec;
+    const { steps } = context.day();
+    const own = steps.findIndex((step) => step.type === type && step.state === 'running');
+    const hasRun = steps.slice(0, own).some((step) => step.type === 'run');
+    return performChecks(dependencies, context, context.spec.checks ?? standardChecks(hasRun));
+  };
+}
+
+/** A comparison is the check of a second source. */
+export function comparePerformer(dependencies: ChecksDependencies): Performer<'compare'> {
+  return (context) => {
+    const { second_source: series, tolerance_bps, variant } = context.spec;
+    return performChecks(dependencies, context, [
+      { check: 'second_source', severity: 'block', series, tolerance_bps, variant },
+    ]);
+  };
+}
+
+async function performChecks(
+  dependencies: ChecksDependencies,
+  context: StepContext<unknown>,
+  checks: readonly Check[],
+): Promise<StepOutcome> {
+  const { documents, markets } = dependencies;
+  const { day, put, clear, waves, ancestorsOf, signal } = context;
+  await markets.settled();
+  const { market } = markets.require();
+  const reads = new Set(checks.flatMap(({ check }) => checkKindOf(check).reads));
+  let found = 0;
+  for (const indexId of waves.flat()) await clear(indexId); // Findings are those of this round.
+  await eachIndex(context, async (indexId) => {
+    const { document: index } = await requireIndex(documents, indexId);
+    const run = await findRun(documents, indexId);
+    const subject = { index, run, market, date: day().date, reads, restated: restatedBy(day()) };
+    const input = await checkInput(dependencies, subject, signal);
+    const above = ancestorsOf(indexId);
+    const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || above.has(id));
+    let count = 0;
+    for (const check of checks) {
+      const findings = checkKindOf(check.check).judge(input, check as never); // parameters of this kind
+      count += findings.length;
+      for (const finding of listed(findings))
+        await put(
+          `${indexId} ${check.check} ${finding.identifier ?? ''}`.trim(),
+          indexId,
+          resultOf(check, finding, waivers),
+        );
+    }
+    found += count;
+    return { state: 'done', message: `${checks.length} checks, ${count} findings.` };
+  });
+  return { state: 'done', message: `${checks.length} checks of each index, ${found} findings.` };
+}
+
+/** The first findings, and one that counts the others. */
+function listed(findings: readonly CheckFinding[]): readonly CheckFinding[] {
+  if (findings.length <= LISTED_MAX) return findings;
+  const others = findings.length - LISTED_MAX;
+  return [...findings.slice(0, LISTED_MAX), { identifier: null, message: `And ${others} more findings.` }];
+}
+
+function resultOf(
+  { check, severity }: Check,
+  { identifier, message }: CheckFinding,
+  waivers: readonly Waiver[],
+): ItemResult {
+  const waiver = waivers.find(
+    (given) => given.check === check && (given.identifier === null || given.identifier === identifier),
+  );
+  const detail = { check, identifier, severity, ...(waiver && { waived_by: waiver.author, reason: waiver.reason }) };
+  if (waiver !== undefined)
+    return { state: 'done', message: `${message} Waived by ${waiver.author}: ${waiver.reason}`, detail };
+  return {
+    state: severity === 'block' ? 'blocked' : 'done',
+    message,
+    detail,
+    ...(severity === 'block' && { code: 'CHECK_FAILED' }),
+  };
+}
+
+/** Securities whose history the refresh of the day rejected; null for a day without a report of one. */
+function restatedBy({ steps }: DayDocument): ReadonlySet<string> | null {
+  const report = steps.find(({ type }) => type === 'refresh')?.items.find(({ key }) => key === REFRESH_ITEM);
+  const rejected = report?.detail?.['rejected'];
+  return Array.isArray(rejected) ? new Set(rejected.map(String)) : null;
+}

@@ -1,0 +1,206 @@
+import { expect, test } from 'vitest';
+import { Check, CHECK_NAMES, checkKindOf, standardChecks } from '#domain/daily-plans/check-catalogue.js';
+import type { CheckInput } from '#domain/daily-plans/checks/check-kind.js';
+import type { CorporateAction } from '#domain/market/market-data.js';
+import { dayFrom } from '#domain/time/days.js';
+
+/** Tuesday; the session before is a Monday. */
+const DAY = dayFrom('2026-11-24');
+const BEFORE = DAY - 1;
+
+const action = (change: Partial<CorporateAction>): CorporateAction => ({
+  identifier: 'A',
+  type: 'SPLIT',
+  value: 2,
+  exDay: DAY,
+  payDay: null,
+  status: null,
+  announcedDay: null,
+  related: null,
+  subscriptionPrice: null,
+  ...change,
+});
+
+type Prices = Readonly<Record<string, readonly number[]>>;
+
+/** An index of two securities at half each, with five days of prices that end on the day. */
+function inputOf(
+  change: Partial<CheckInput> = {},
+  prices: Prices = { A: [10, 11, 12, 11, 12], B: [20, 20, 21, 20, 21] },
+): CheckInput {
+  const holdings = [
+    { identifier: 'A', marketValue: 600, weight: 0.5 },
+    { identifier: 'B', marketValue: 600, weight: 0.5 },
+  ];
+  const composition = { holdings, divisor: 12 };
+  const level = (price: number) => ({ price, total: price, net: null });
+  return {
+    indexId: 'CORE',
+    date: DAY,
+    previous: BEFORE,
+    closing: composition,
+    opening: composition,
+    levels: new Map([
+      [BEFORE, level(100)],
+      [DAY, level(100)],
+    ]),
+    published: new Map(),
+    levelDecimals: null,
+    closeOn: (identifier, day) => prices[identifier]?.[4 - (DAY - day)] ?? Number.NaN,
+    lastDays: (count) => Array.from({ length: count }, (_, k) => DAY - count + 1 + k),
+    actionsOf: () => [],
+    isClosed: () => false,
+    isSession: () => true,
+    issuerOf: (identifier) => identifier,
+    seriesOn: () => Number.NaN,
+    restated: null,
+    ...change,
+  };
+}
+
+/** Findings of a check with parameters: the security and the message. */
+function found(params: { readonly check: string }, input: CheckInput): string[] {
+  const check = Check.parse(params);
+  return checkKindOf(check.check)
+    .judge(input, check as never)
+    .map(({ identifier, message }) => `${identifier ?? '-'}: ${message}`);
+}
+
+test('an index without a problem passes every check', () => {
+  for (const check of standardChecks(true)) expect(found(check, inputOf()), check.check).toEqual([]);
+  expect(CHECK_NAMES).toHaveLength(10);
+  expect(standardChecks(false).map(({ check }) => check)).toEqual([
+    'coverage',
+    'staleness',
+    'moves',
+    'history',
+    'actions',
+  ]);
+});
+
+test('coverage: constituents without a price count by weight, those of a closed exchange do not', () => {
+  const prices = { A: [10, 11, 12, 11, Number.NaN], B: [20, 20, 21, 20, 21] };
+  expect(found({ check: 'coverage' }, inputOf({}, prices))).toEqual([
+    'A: A has no price; 50 % of the index have none.',
+  ]);
+  expect(found({ check: 'coverage', minimum: 0.5 } as never, inputOf({}, prices))).toEqual([]);
+  expect(found({ check: 'coverage', minimum: 0.51 } as never, inputOf({}, prices))).toHaveLength(1);
+  expect(found({ check: 'coverage' }, inputOf({ isClosed: (id) => id === 'A' }, prices))).toEqual([]);
+});
+
+test('staleness: a price that repeats on all of the sessions is reported, one that moved once is not', () => {
+  const prices = { A: [12, 12, 12, 12, 12], B: [20, 20, 20, 20, 21] };
+  expect(found({ check: 'staleness' }, inputOf({}, prices))).toEqual(['A: A has the price 12 on 5 sessions.']);
+  expect(found({ check: 'staleness', sessions: 4 } as never, inputOf({}, prices))).toHaveLength(1);
+});
+
+test('moves: a move beyond the limit needs a corporate action since the session before', () => {
+  const prices = { A: [10, 10, 10, 10, 5], B: [20, 20, 20, 20, 25] };
+  const of = (change: Partial<CheckInput>) => found({ check: 'moves', limit: 0.25 } as never, inputOf(change, prices));
+  expect(of({})).toEqual(['A: A moved by -50 % without a corporate action; the limit is 25 %.']); // B moved by the limit.
+  expect(of({ actionsOf: (id) => (id === 'A' ? [action({})] : []) })).toEqual([]);
+  expect(of({ actionsOf: () => [action({ exDay: BEFORE })] })).toHaveLength(1);
+  expect(of({ actionsOf: () => [action({ status: 'cancelled' })] })).toHaveLength(1);
+});
+
+test('history: a constituent whose history the refresh rejected is reported, another security is not', () => {
+  expect(found({ check: 'history' }, inputOf({ restated: new Set(['B', 'Z']) }))).toEqual([
+    'B: The source has another history of B, which was rejected: its prices are not updated.',
+  ]);
+});
+
+test('actions: impossible dates of coming actions are reported', () => {
+  const actionsOf = (id: string) =>
+    id === 'B'
+      ? []
+      : [
+          action({ exDay: DAY + 3, announcedDay: DAY + 4 }),
+          action({ type: 'DIVIDEND', exDay: DAY + 2, payDay: DAY + 1 }),
+          action({ exDay: DAY + 20, announcedDay: DAY + 30 }),
+          action({ exDay: BEFORE, announcedDay: DAY }),
+        ];
+  const isSession = (day: number) => day !== DAY + 2;
+  expect(found({ check: 'actions' }, inputOf({ actionsOf, isSession }))).toEqual([
+    'A: The SPLIT of A on 2026-11-27 was announced later, on 2026-11-28.',
+    'A: The DIVIDEND of A on 2026-11-26 is not on a session.',
+    'A: The DIVIDEND of A on 2026-11-26 is paid before, on 2026-11-25.',
+  ]);
+});
+
+test('weights: a sum other than one, a negative weight and an empty index are reported', () => {
+  const of = (weights: readonly number[]) =>
+    found(
+      { check: 'weights' },
+      inputOf({
+        closing: {
+          divisor: 1,
+          holdings: weights.map((weight, k) => ({ identifier: 'AB'[k]!, marketValue: weight, weight })),
+        },
+      }),
+    );
+  expect(of([0.5, 0.5 + 2e-9])).toEqual(['-: Weights add up to 1.000000002.']);
+  expect(of([1.25, -0.25])).toEqual(['B: B has the weight -25 %.']);
+  expect(of([])).toEqual(['-: The index has no constituents.']);
+});
+
+test('divisor: market value over divisor is the level, at the close and before the open, up to rounding', () => {
+  const of = (change: Partial<CheckInput>) => found({ check: 'divisor' }, inputOf(change));
+  const levels = (before: number, now: number) =>
+    new Map([
+      [BEFORE, { price: before, total: null, net: null }],
+      [DAY, { price: now, total: null, net: null }],
+    ]);
+  expect(of({ levels: levels(100, 100.001) })).toEqual([
+    '-: Market value over divisor at the close is 100; the level is 100.001.',
+  ]);
+  expect(of({ levels: levels(99, 100) })).toEqual([
+    '-: Market value over divisor before the open is 100; the level is 99.',
+  ]);
+  expect(of({ levels: levels(100.004, 99.996), levelDecimals: 2 })).toEqual([]);
+  expect(of({ levels: levels(100.006, 100), levelDecimals: 2 })).toHaveLength(1);
+  expect(of({ closing: null, opening: null })).toEqual([]); // an overlay
+});
+
+test('limits: numbers of constituents, weights and a published rule', () => {
+  const of = (params: object) => found({ check: 'limits', ...params }, inputOf());
+  expect(of({ minimum: 3 })).toEqual(['-: The index has 2 constituents; 3 are the least.']);
+  expect(of({ maximum: 1 })).toEqual(['-: The index has 2 constituents; 1 are the most.']);
+  expect(of({ maximum_weight: 0.49 })).toEqual(
+    ['A', 'B'].map((id) => `${id}: ${id} has the weight 50 %; 49 % is the most.`),
+  );
+  expect(of({ maximum_weight: 0.5, minimum: 2, maximum: 2 })).toEqual([]);
+  // By hand: the largest issuer has 50 % against 10 %, and both together 100 % against 40 %.
+  expect(of({ rule: 'UCITS_5_10_40' })).toEqual([
+    '-: UCITS 5/10/40: largest issuer is 50 %; the limit is 10 %.',
+    '-: UCITS 5/10/40: issuers above 5 % together is 100 %; the limit is 40 %.',
+  ]);
+  // One issuer of both: 100 %.
+  expect(found({ check: 'limits', rule: 'UCITS_20_35' } as never, inputOf({ issuerOf: () => 'X' }))).toEqual([
+    '-: UCITS 20/35: largest issuer is 100 %; the limit is 35 %.',
+  ]);
+});
+
+test('second source: the level is compared in basis points, and a missing value is a finding', () => {
+  const check = { check: 'second_source', series: { CORE: 'CALC' } };
+  const of = (value: number, change: object = {}) => found({ ...check, ...change }, inputOf({ seriesOn: () => value }));
+  expect(of(100)).toEqual([]);
+  expect(of(100.009)).toEqual([]); // 0.9 bp
+  expect(of(100.02)).toEqual(['CALC: The level is 100, that of CALC is 100.02: -2 bp apart, 1 bp are accepted.']);
+  expect(of(100.02, { tolerance_bps: 2 })).toEqual([]);
+  expect(of(Number.NaN)).toEqual(['CALC: CALC has no value on 2026-11-24.']);
+  expect(of(100, { variant: 'net' })).toEqual(['CALC: The run has no net level on 2026-11-24.']);
+  expect(of(1, { series: { OTHER: 'CALC' } })).toEqual([]);
+});
+
+test('published: levels of the run that differ from published ones are counted, with the largest', () => {
+  const published = new Map([
+    [BEFORE, { price: 100, total: 100, net: null }],
+    [DAY - 4, { price: 1, total: 1, net: 1 }], // not in the run
+  ]);
+  expect(found({ check: 'published' }, inputOf({ published }))).toEqual([]);
+  const other = new Map([[BEFORE, { price: 100, total: 100.05, net: null }]]);
+  expect(found({ check: 'published' }, inputOf({ published: other }))).toEqual([
+    '-: The run differs from 1 published closes, on 2026-11-23 most: 4.998 bp.',
+  ]);
+  expect(found({ check: 'published', tolerance_bps: 5 } as never, inputOf({ published: other }))).toEqual([]);
+});

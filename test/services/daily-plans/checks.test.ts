@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Judgement } from '#domain/daily-plans/judgement-document.js';
+import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
+import { runService, type RunningService } from '../running-service.js';
+import { familyOn, fileOf, performed, publishedDates, putSchedule, schedule, SESSIONS, settledDay } from './family.js';
+
+/** One story of a family whose data is checked before its closes are published: tests follow each other. */
+let service: RunningService;
+let folder: Awaited<ReturnType<typeof familyOn>>;
+const [day1, day2, day3, day4] = SESSIONS.slice(9) as [string, string, string, string];
+const steps = [{ type: 'refresh' }, { type: 'run' }, { type: 'checks' }, { type: 'publish' }];
+
+beforeAll(async () => {
+  service = await runService();
+  folder = await familyOn(service, 10);
+  await putSchedule(service, { enabled: false, steps });
+});
+afterAll(() => service.close());
+
+/** Findings of the step: index, check, security, state. Indices are checked at once, so their order is open. */
+const findingsOf = (day: ScheduleDay) =>
+  day.steps
+    .find(({ type }) => type === 'checks')!
+    .items.flatMap(({ index_id: id, detail, state }) =>
+      detail === null ? [] : [`${id} ${detail['check']} ${detail['identifier']} ${state}`],
+    )
+    .toSorted();
+
+test('a check of the run is refused before the runs, one of data is not', async () => {
+  const body = (check: string) => schedule({ steps: [{ type: 'checks', checks: [{ check }] }, { type: 'run' }] });
+  const { status, detail } = await service.refusal('PUT', '/schedules/other', body('weights'));
+  expect([status, (detail as { findings: { path: string }[] }).findings[0]!.path]).toEqual([422, 'steps[0].checks[0]']);
+  expect((await service.ask('PUT', '/schedules/other', { ...body('coverage'), enabled: false })).status).toBe(200);
+  const compare = { type: 'compare', second_source: { CORE: 'X', OTHER: 'Y' } };
+  const refused = await service.refusal('PUT', '/schedules/third', schedule({ steps: [{ type: 'run' }, compare] }));
+  expect(JSON.stringify(refused.detail)).toContain('OTHER is no index of the schedule');
+});
+
+test('a family without a problem passes all checks', async () => {
+  const day = await performed(service, day1);
+  expect([day.state, findingsOf(day)]).toEqual(['done', []]);
+});
+
+test('a wrong price holds back the indices with the security until a person waives it with a reason', async () => {
+  await folder.write(fileOf(day2, (price, security) => (security === 'AA' ? price * 10 : price)));
+  const day = await performed(service, day2);
+  expect(day.state).toBe('blocked');
+  expect(findingsOf(day)).toEqual(['CORE moves AA blocked', 'EVEN moves AA blocked']);
+  expect(day.held.map(({ index_id, code }) => [index_id, code])).toEqual([
+    ['CORE', 'CHECK_FAILED'],
+    ['CORE-FEE', 'CHECK_FAILED'],
+    ['EVEN', 'CHECK_FAILED'],
+  ]);
+  expect((await publishedDates(service, 'CORE')).at(-1)).toBe(day1);
+
+  const path = `/schedules/close/days/${day2}/waivers`;
+  expect((await service.ask('POST', path, { check: 'moves' })).status).toBe(422);
+  await service.ask('POST', path, { check: 'moves', index_id: 'CORE', identifier: 'AA', reason: 'It is so' });
+  const waived = await settledDay(service, day2);
+  expect(findingsOf(waived)).toEqual(['CORE moves AA done', 'CORE-FEE moves AA done', 'EVEN moves AA blocked']);
+  expect(waived.held.map(({ index_id }) => index_id)).toEqual(['EVEN']);
+  expect((await publishedDates(service, 'CORE')).at(-1)).toBe(day2);
+  expect((await publishedDates(service, 'EVEN')).at(-1)).toBe(day1);
+  const { judgements } = (await service.ask<{ judgements: Judgement[] }>('GET', '/schedules/close/judgements')).body;
+  expect(judgements[0]).toMatchObject({
+    action: 'waive',
+    check: 'moves',
+    index_id: 'CORE',
+    identifier: 'AA',
+    reason: 'It is so',
+  });
+});
+
+test('the source corrects its price: published closes stand, and the day says which differ', async () => {
+  await folder.write(fileOf(day2));
+  await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
+  await service.finished('refresh:vendor');
+  const day = await performed(service, day2);
+  expect(findingsOf(day)).toEqual(['CORE published null blocked']);
+  expect((await publishedDates(service, 'EVEN')).at(-1)).toBe(day2);
+  for (const id of ['CORE', 'CORE-FEE'])
+    await service.ask('POST', `/analytics/${id}/publish`, { restate: true, reason: 'A price ten times too high' });
+  expect((await performed(service, day2)).state).toBe('done');
+});
+
+test('a history that the vendor changes is reported, and the security is not updated', async () => {
+  await folder.write({
+    ...fileOf(day3),
+    ...fileOf(day1, (price, security) => (security === 'BB' ? price + 1 : price)),
+  });
+  const day = await performed(service, day3);
+  expect(findingsOf(day).filter((line) => line.includes('history'))).toEqual([
+    'CORE history BB blocked',
+    'EVEN history BB blocked',
+  ]);
+  expect(findingsOf(day).filter((line) => line.includes('coverage'))).toEqual([
+    'CORE coverage BB blocked',
+    'EVEN coverage BB blocked',
+  ]);
+  await folder.write(fileOf(day1));
+  expect((await performed(service, day3)).state).toBe('done');
+});
+
+test('a second source that differs holds its index back', async () => {
+  const level = (
+    await service.ask<{ data: number[][] }>('GET', `/analytics/CORE/exports/levels?format=json&start=${day3}`)
+  ).body.data[0]!;
+  await folder.write({
+    ...fileOf(day4),
+    'series.csv': `identifier,date,CLOSE\nCALC,${day3},${level[3]}\nCALC,${day4},1\n`,
+  });
+  const compare = { type: 'compare', second_source: { CORE: 'CALC' } };
+  await putSchedule(service, {
+    enabled: false,
+    steps: [{ type: 'refresh' }, { type: 'run' }, compare, { type: 'publish' }],
+  });
+  const day = await performed(service, day4);
+  expect([day.state, day.held.map(({ index_id }) => index_id)]).toEqual(['blocked', ['CORE', 'CORE-FEE']]);
+  expect(day.reason).toContain('bp apart');
+  expect((await performed(service, day3)).state).toBe('done');
+});

@@ -168,7 +168,7 @@ export function describeAgainstAService(): void {
       expect(await rowsOf(['actions', 'EVEN'])).toEqual([]);
       expect(await rowsOf(['actions', 'EVEN', '--choices'])).toEqual([]);
       const pack = await asked(['rebalance-pack', 'EVEN', '--aum', '1e6']);
-      expect(pack.err).toContain('no volume of A and 3 more');
+      expect(pack.err).toContain('no volume for A and 3 more');
       const orders = linesOf(pack.out).slice(0, -1);
       expect(orders.map(({ account, side }) => `${account} ${side}`)).toEqual(Array<string>(4).fill('AUM buy'));
       for (const { weight_after } of orders) expect(Number(weight_after)).toBeCloseTo(0.25, 3);

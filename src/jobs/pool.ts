@@ -90,7 +90,7 @@ export function createPool(options: PoolOptions): ThreadPool {
   } = options;
 
   const openLane = (lane: Lane, threads: number): LaneState => {
-    const { numerics = 'wasm', startsAhead = true, entry } = options;
+    const { numerics = 'auto', startsAhead = true, entry } = options;
     const opened = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, entry, onFault });
     const tasks = { waiting: [], yielding: new Set<ControlCells>(), latest: new Map<string, number>() };
     const rest = createLaneRest(restMs, () => restAll(opened));

@@ -22,7 +22,7 @@ export const CEILINGS = {
   'src/services': 325,
   'src/store': 307,
   'src/views': 0,
-  test: 1329,
+  test: 1328,
   'test/kernels': 0,
   'test/market': 0,
   'test/views': 0,

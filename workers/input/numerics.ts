@@ -44,7 +44,7 @@ function scoped<T>(engine: Engine, work: (engine: Engine) => T): T {
 
 /** Threads that no pool of ours made (tests) have no data. */
 function dataOf(data: unknown): ThreadData {
-  return (data as ThreadData | null | undefined) ?? { numerics: 'wasm', threads: 1, running: new Int32Array(1) }; // Written by createPool alone.
+  return (data as ThreadData | null | undefined) ?? { numerics: 'auto', threads: 1, running: new Int32Array(1) }; // Written by createPool alone.
 }
 
 /**

@@ -72,7 +72,7 @@ export interface AssignedReturn {
 }
 
 /** Proxy of a security whose group has no return. */
-export const ALL = 'all securities';
+export const ALL = 'all names';
 
 /** Computes a result from the return of every holding: contributions are weight times return. */
 export function resultOf(

@@ -119,7 +119,7 @@ test('the methodology says which text applies when', () => {
   expect(text).toContain('From the first review on or after 2024-03-20 the index follows an amended version');
   expect(text).toContain('(announced on 2024-03-05; Client consultation)');
   expect(text).toMatch(/No longer applies: .*equal/i);
-  expect(text).toMatch(/From then on: .*market/i);
+  expect(text).toMatch(/New: .*market/i);
 });
 
 test('a run stays that of its definition while amendments take effect after its end', () => {

@@ -168,7 +168,7 @@ test('holdings by value are as many shares as their value buys; both or neither 
   expect(byValue).toEqual(byShares);
   expect(byValue.accounts[0]!.value).toBe(100 + 400 - 50);
   for (const holding of [{ identifier: 'A' }, { identifier: 'A', shares: 1, value: 10 }])
-    expect(() => account([holding])).toThrow('or value is needed');
+    expect(() => account([holding])).toThrow('or value is required');
 });
 
 test('the share of the daily volume is the shares over it, a whole day at 1', () => {

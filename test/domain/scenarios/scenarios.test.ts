@@ -286,7 +286,7 @@ test('a shock of nothing known, and factors that move together, are refused by t
     detail: { findings: [{ code: 'UNKNOWN_IDENTIFIER', path: 'scenarios[3].shocks.SECTOR:Nothing' }] },
   });
   expect(refusal({ W: -0.1, V: 0.1 })).toMatchObject({
-    detail: { findings: [{ message: expect.stringContaining('cannot be told apart') }] },
+    detail: { findings: [{ message: expect.stringContaining('are collinear') }] },
   });
   expect(refusal({ W: -0.1 })).toMatchObject({ return: expect.closeTo(-0.1, 10) });
 });

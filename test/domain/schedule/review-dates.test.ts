@@ -112,19 +112,19 @@ describe('an order of dates that cannot be kept is an error that names the first
       'reference after the effective date',
       { anchor: 'third_friday', reference: { rule: 'last_session', months_before: 0 } },
       'rebalance.reference',
-      'names 2024-03-28 for the rebalance effective on 2024-03-15, which is after the effective date 2024-03-15',
+      'gives 2024-03-28 for the rebalance effective on 2024-03-15, which is after the effective date 2024-03-15',
     ],
     [
       'announcement on the effective date',
       { anchor: 'third_friday', effective_lag: 5, announcement: { rule: 'nth_weekday', nth: 3, weekday: 4 } },
       'rebalance.announcement',
-      'names 2024-03-15 for the rebalance effective on 2024-03-15, which is not before the effective date 2024-03-15',
+      'gives 2024-03-15 for the rebalance effective on 2024-03-15, which is not before the effective date 2024-03-15',
     ],
     [
       'pricing before the reference',
       { anchor: 'third_friday', effective_lag: 5, pricing_date: { rule: 'sessions_before', sessions: 6 } },
       'rebalance.pricing_date',
-      'names 2024-03-07 for the rebalance effective on 2024-03-15, which is before the reference date 2024-03-08',
+      'gives 2024-03-07 for the rebalance effective on 2024-03-15, which is before the reference date 2024-03-08',
     ],
   ])('%s', (_, spec, path, message) => {
     const findings = dateOrderFindings(cadence(spec));

@@ -56,7 +56,7 @@ describe('a plan', () => {
   });
 
   test('needs twenty returns, and a block no longer than them', () => {
-    expect(() => momentsOf(growth.subarray(0, 19))).toThrow(/19 returns; 20 are needed/);
+    expect(() => momentsOf(growth.subarray(0, 19))).toThrow(/19 returns; at least 20 are required/);
     expect(() =>
       planSimulation(request({ block: 61 }), { kind: 'block_bootstrap', growth, block: 61 }, momentsOf(growth)),
     ).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));

@@ -87,7 +87,7 @@ describe('variants', () => {
     const values = Array.from({ length: 2000 }, (_, i) => i);
     const grid = Object.fromEntries(['/a', '/b', '/c', '/d'].map((pointer) => [pointer, values]));
     expect(sizeFindings({ grid, patches: null })).toMatchObject([
-      { code: 'OUT_OF_RANGE', path: 'grid', message: 'The sweep has 16000000000000 variants; at most 100000 are run.' },
+      { code: 'OUT_OF_RANGE', path: 'grid', message: 'The sweep has 16000000000000 variants; the maximum is 100000.' },
     ]);
   });
 

@@ -326,7 +326,9 @@ test('a pack of a closed day says whose closes price it, one of names that have 
           {
             severity: 'warning',
             path: 'accounts[1].holdings[0].identifier',
-            message: expect.stringContaining(`It has ended (ACQUISITION of ${DAYS[20]}): paid 520 a share. Cash`),
+            message: expect.stringContaining(
+              `It has ended (ACQUISITION of ${DAYS[20]}): paid 520 per share. Enter the cash`,
+            ),
           },
         ],
       },

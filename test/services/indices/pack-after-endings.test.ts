@@ -95,7 +95,7 @@ test('a holding that has ended is neither sold nor counted, and what was paid fo
   expect([held.liquidation, held.reconciliation]).toEqual([without.liquidation, without.reconciliation]);
   const [told] = held.findings.filter(({ value }) => value === ended);
   expect(told).toMatchObject({ code: 'STALE_FILL', path: 'accounts[0].holdings[0].identifier' });
-  expect(told!.message).toContain(`(ACQUISITION of ${dateOf(GONE)}): paid 120 a share.`);
+  expect(told!.message).toContain(`(ACQUISITION of ${dateOf(GONE)}): paid 120 per share.`);
 });
 
 test('before it has ended the orders of the announcement have it', async () => {

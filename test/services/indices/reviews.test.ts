@@ -180,7 +180,7 @@ describe('a document is checked', () => {
     const announcement = { rule: 'nth_weekday', nth: 3, weekday: 4 };
     const [found] = await check({ rebalance: { ...rebalance, announcement } });
     expect(found!.at).toBe('error INVALID_RANGE rebalance.announcement');
-    expect(found!.message).toContain('names 2024-03-15 for the rebalance effective on 2024-03-15');
+    expect(found!.message).toContain('gives 2024-03-15 for the rebalance effective on 2024-03-15');
     const [later] = await check({ reviews: [{ ...monthly, schedule: { ...monthly.schedule, announcement } }] });
     expect(later!.at).toBe('error INVALID_RANGE reviews[0].schedule.announcement');
   });

@@ -114,6 +114,6 @@ test('a sweep beyond its limits is refused with both numbers', async () => {
   const { status, detail } = await service.refusal('POST', '/analytics/sweeps', { document: INDEX, grid });
   expect(status).toBe(422);
   expect(detail).toMatchObject({
-    findings: [{ path: 'grid', message: 'The sweep has 101000 variants; at most 100000 are run.' }],
+    findings: [{ path: 'grid', message: 'The sweep has 101000 variants; the maximum is 100000.' }],
   });
 });

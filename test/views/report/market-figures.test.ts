@@ -136,7 +136,7 @@ test('a report prints scenarios by hand, and why one has no result', () => {
   expect(text).toMatch(/^Doubling 2024-01-04 2024-01-10 46\.67% 0\.00% \(2024-01-08\) 100\.00%$/m);
   expect(text).toMatch(/^A falls -10\.00% 100\.00%$/m);
   const line = text.replaceAll('\n', ' ');
-  expect(line).toContain('Nothing: NOPE is no name held');
+  expect(line).toContain('Nothing: NOPE is not a holding');
   expect(line).toContain('Long ago: The scenario Long ago');
   expect(() => parse([{ ...block, scenarios: null }])).toThrow('required');
 });

@@ -15,7 +15,7 @@ const Budgets = z
   .refine((budgets) => Object.keys(budgets).length <= BUDGETS_MAX, { error: `has more than ${BUDGETS_MAX} keys` })
   .refine((budgets) => Math.abs(sumOf(budgets) - 1) <= SUM_TOLERANCE, {
     params: { finding: 'WEIGHTS_NOT_ONE' },
-    error: ({ input }) => `has a sum of ${sumOf(input as Record<string, number>)}, and 1 is needed`, // the refinement runs on a parsed record
+    error: ({ input }) => `has a sum of ${sumOf(input as Record<string, number>)}, but must sum to 1`, // the refinement runs on a parsed record
   });
 
 export const riskParity = objectiveClass({

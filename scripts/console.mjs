@@ -11,6 +11,15 @@ import { build, createServer } from 'vite';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = join(ROOT, 'dist/console');
 
+/** Modules that most pages use; the others are loaded with the pages that use them. */
+const isCore = (id) =>
+  (/node_modules\/(@?preact)\//.test(id) ||
+    /src\/(clients|console\/(state|words|shell|style|components))\//.test(id) ||
+    /pages\/index\/(explanation|run-terms|run-settings)\./.test(id)) &&
+  !/components\/(chart\/|conflict|versions\/(?!families)|editor|form\/(expression|formula|row-list))|words\/(tabular|conflicts|publication)/.test(
+    id,
+  );
+
 const config = {
   configFile: false,
   root: join(ROOT, 'src/console'),
@@ -27,6 +36,18 @@ const config = {
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // One style for all pages, and few scripts: on a slow link each request costs more than what it brings.
+    cssCodeSplit: false,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: 'chart', test: /node_modules\/uplot|components\/chart\/(?!chart-file)/, priority: 1 },
+            { name: 'core', test: isCore, priority: 2 },
+          ],
+        },
+      },
+    },
   },
 };
 

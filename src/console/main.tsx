@@ -4,12 +4,15 @@ import { mendLanguage } from './state/language.js';
 import { startLive } from './state/live.js';
 import { followLinks } from './state/place.js';
 import { startPrincipal } from './state/principal.js';
+import { startPrinting } from './state/printing.js';
 import { startTheme } from './state/theme.js';
 import './style/tokens.css';
 import './style/base.css';
+import './style/print.css';
 
 mendLanguage();
 startTheme();
+startPrinting();
 followLinks();
 startPrincipal();
 startLive();

@@ -1,8 +1,9 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { App } from './app.js';
+import { compressedFor } from './compress-answer.js';
 import { errorAnswer, responseOf, type Answer } from './reply.js';
 import { newRequestId } from './request-id.js';
 import { sendAnswer } from './send-answer.js';
@@ -13,7 +14,7 @@ export const createRequestListener = (app: App): ReturnType<typeof getRequestLis
     (request, { incoming, outgoing }) =>
       sendDirectly(
         app.answer(request, () => incoming.socket.remoteAddress),
-        outgoing as ServerResponse,
+        { incoming: incoming as IncomingMessage, outgoing: outgoing as ServerResponse },
       ),
     {
       errorHandler: (failure) => {
@@ -26,8 +27,14 @@ export const createRequestListener = (app: App): ReturnType<typeof getRequestLis
     },
   );
 
+interface Exchange {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+}
+
 /** Sends a response without the adapter. */
-async function sendDirectly(answered: Answer | Promise<Answer>, outgoing: ServerResponse): Promise<Response> {
-  await sendAnswer(await answered, outgoing);
+async function sendDirectly(answered: Answer | Promise<Answer>, { incoming, outgoing }: Exchange): Promise<Response> {
+  const answer = await answered;
+  await sendAnswer((await compressedFor(answer, incoming.headers)) ?? answer, outgoing);
   return RESPONSE_ALREADY_SENT;
 }

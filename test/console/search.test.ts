@@ -20,3 +20,9 @@ test('every word is in the text or the kind', () => {
   expect(textsFor('core nothing')).toEqual([]);
   expect(textsFor(' ')).toHaveLength(all.length);
 });
+
+test('words are in any order, and letters may be missing between the first and the last', () => {
+  expect(textsFor('strategy core')).toEqual(['CORE-FUND Fund']);
+  expect(textsFor('eqty')).toEqual(['EQ-CORE Equity core']);
+  expect(textsFor('xyz')).toEqual([]);
+});

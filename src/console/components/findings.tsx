@@ -1,4 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
+import { isMissing } from '../words/findings.js';
 import { Badge } from './badge.js';
 import './findings.css';
 
@@ -10,30 +11,36 @@ interface FindingsProps {
   readonly shown?: number;
   /** Address of the form that edits the field of a finding; null if there is none. */
   readonly addressOf?: ((path: string) => string | null) | undefined;
+  /** True for a form that is being filled in: a missing value is not a mistake yet. */
+  readonly isOpenForm?: boolean | undefined;
 }
 
 /** Findings in the words of the service, each with its code and field under "Details". */
-export function Findings({ findings, shown = 8, addressOf }: FindingsProps) {
+export function Findings({ findings, shown = 8, addressOf, isOpenForm }: FindingsProps) {
   const rest = findings.slice(shown);
   return (
     <div class="findings">
-      <FindingList findings={findings.slice(0, shown)} addressOf={addressOf} />
+      <FindingList findings={findings.slice(0, shown)} addressOf={addressOf} isOpenForm={isOpenForm} />
       {rest.length > 0 && (
         <details>
           <summary>{rest.length} more</summary>
-          <FindingList findings={rest} addressOf={addressOf} />
+          <FindingList findings={rest} addressOf={addressOf} isOpenForm={isOpenForm} />
         </details>
       )}
     </div>
   );
 }
 
-function FindingList({ findings, addressOf }: Pick<FindingsProps, 'findings' | 'addressOf'>) {
+function FindingList({ findings, addressOf, isOpenForm = false }: Omit<FindingsProps, 'shown'>) {
   return (
     <ul class="finding-list">
       {findings.map((finding) => (
         <li key={`${finding.code} ${finding.path} ${finding.message}`}>
-          <Badge kind={KINDS[finding.severity]}>{finding.severity}</Badge>
+          {isOpenForm && isMissing(finding) ? (
+            <Badge>to fill in</Badge>
+          ) : (
+            <Badge kind={KINDS[finding.severity]}>{finding.severity}</Badge>
+          )}
           <div>
             {finding.message}
             <FindingDetails finding={finding} address={addressOf?.(finding.path) ?? null} />

@@ -1,25 +1,32 @@
 import type { ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import { troubleOf, type Trouble } from '../state/service.js';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { world } from '../state/resource.js';
+import { isReached, troubleOf, type Trouble } from '../state/service.js';
 import { Problem } from './problem.js';
 import { Wait } from './wait.js';
 
-/** A part of a page that is loaded when it is first shown. @param what is waited for, after "Waiting for" */
+/** A part of a page that is loaded when it is first shown. @param what is waited for, after "Loading" */
 export function lazy<P extends object>(what: string, load: () => Promise<ComponentType<P>>): ComponentType<P> {
   let loaded: ComponentType<P> | null = null;
   return function Lazy(props: P) {
     const [Part, setPart] = useState(() => loaded);
+    const hasAsked = useRef(false);
     const [trouble, setTrouble] = useState<Trouble | null>(null);
+    const now = world.value;
+    // It is tried again after a change: the service came back, for example.
     useEffect(() => {
-      if (loaded !== null) return;
+      if (loaded !== null || (trouble === null && hasAsked.current)) return;
+      hasAsked.current = true;
       load().then(
         (one) => {
           loaded = one;
           setPart(() => one);
+          setTrouble(null);
         },
-        (thrown: unknown) => setTrouble(troubleOf(thrown)),
+        // A browser remembers that a script could not be loaded until the page is loaded again.
+        (thrown: unknown) => (trouble !== null && isReached.value ? location.reload() : setTrouble(troubleOf(thrown))),
       );
-    }, []);
+    }, [now]);
     if (trouble !== null) return <Problem trouble={trouble} onRetry={() => location.reload()} />;
     return Part === null ? <Wait what={what} /> : <Part {...props} />;
   };

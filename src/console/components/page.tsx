@@ -1,5 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { health } from '../state/live.js';
+import { place } from '../state/place.js';
+import { noteVisit } from '../state/recent.js';
+import { isPrinting } from '../state/printing.js';
 import './page.css';
 
 interface PageProps {
@@ -16,6 +20,7 @@ export function Page({ title, above = [], subtitle, actions, children }: PagePro
   const name = [title, ...above.map(({ text }) => text)].join(' · ');
   useEffect(() => {
     document.title = `${name} · Divisor`;
+    noteVisit({ address: place.peek().path, text: name });
   }, [name]);
   return (
     <div class="page">
@@ -36,7 +41,19 @@ export function Page({ title, above = [], subtitle, actions, children }: PagePro
         {actions !== undefined && actions !== false && <div class="page-actions">{actions}</div>}
       </header>
       {children}
+      {isPrinting.value && <PrintFoot />}
     </div>
+  );
+}
+
+/** Origin of a printed page. */
+function PrintFoot() {
+  const { store } = health.value ?? {};
+  return (
+    <p class="print-foot">
+      Divisor · {store?.active ?? 'no data store'}
+      {store?.end == null ? '' : ` to ${store.end}`} · printed {new Date().toISOString().slice(0, 10)} · {location.href}
+    </p>
   );
 }
 

@@ -18,10 +18,11 @@ export function Problem({ trouble, onRetry }: ProblemProps) {
   const path = findings.length === 1 && own.length === 0 ? findings[0]!.path : '';
   return (
     <Banner
-      kind="bad"
-      title={message}
+      kind={store === null ? 'bad' : 'warning'}
+      title={store === null ? message : `These figures read the data store ${store}, on which the run was made.`}
       action={store === null ? onRetry && <Button onClick={onRetry}>Try again</Button> : <Serve store={store} />}
     >
+      {store !== null && <p>{message}</p>}
       {own.length > 0 && <Findings findings={own} />}
       {(code !== null || path !== '') && (
         <details>

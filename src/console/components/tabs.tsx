@@ -1,5 +1,8 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { parameter, withQuery } from '../state/place.js';
+import { isPrinting } from '../state/printing.js';
+import { Menu } from './menu.js';
+import { useWidth } from './use-width.js';
 import './tabs.css';
 
 export interface Tab {
@@ -14,25 +17,87 @@ interface TabsProps {
   readonly name?: string;
 }
 
-/** Parts of a page, each with its own address. */
+/** Width of the menu with the tabs that do not fit, in pixels. */
+const MORE = 84;
+
+/** Parts of a page, each with its own address. Those that do not fit are in a menu, never the open one. */
 export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
   const open = openTab(tabs, name);
   const list = useRef<HTMLElement>(null);
-  // Where the tabs are wider than the page, the open one is in sight.
-  useEffect(() => {
-    const { current } = list;
-    const tab = current?.querySelector<HTMLElement>('[aria-current]');
-    if (current && tab) current.scrollLeft = tab.offsetLeft - (current.clientWidth - tab.offsetWidth) / 2;
-  }, [open]);
+  const width = useWidth(list);
+  const widths = useTabWidths(list, tabs);
+  const shown = widths === null || isPrinting.value ? tabs : fittingTabs(tabs, { widths, width, open });
+  const rest = tabs.filter((tab) => !shown.includes(tab));
+  const link = ({ id, text }: Tab) => (
+    <a
+      key={id}
+      href={withQuery({ [name]: id === tabs[0]?.id ? null : id })}
+      aria-current={id === open ? 'page' : undefined}
+    >
+      {text}
+    </a>
+  );
   return (
     <nav ref={list} class="tabs" aria-label={label}>
-      {tabs.map(({ id, text }, i) => (
-        <a key={id} href={withQuery({ [name]: i === 0 ? null : id })} aria-current={id === open ? 'page' : undefined}>
-          {text}
-        </a>
-      ))}
+      {shown.map(link)}
+      {rest.length > 0 && (
+        <Menu
+          label={`More parts: ${rest.map(({ text }) => text).join(', ')}`}
+          title={
+            <>
+              More <span aria-hidden="true">▾</span>
+            </>
+          }
+          kind="bare"
+        >
+          {rest.map((tab) => (
+            <li key={tab.id}>{link(tab)}</li>
+          ))}
+        </Menu>
+      )}
     </nav>
   );
+}
+
+/** Width of each tab, measured when all of them are on the page; null before that. */
+function useTabWidths(list: { readonly current: HTMLElement | null }, tabs: readonly Tab[]): readonly number[] | null {
+  const [widths, setWidths] = useState<readonly number[] | null>(null);
+  useLayoutEffect(() => {
+    const links = [...(list.current?.querySelectorAll<HTMLElement>(':scope > a') ?? [])];
+    if (widths === null && links.length === tabs.length) setWidths(links.map(({ offsetWidth }) => offsetWidth));
+  });
+  // Another font has other widths.
+  useLayoutEffect(() => {
+    let isThere = true;
+    if (document.fonts.status !== 'loaded') void document.fonts.ready.then(() => isThere && setWidths(null));
+    return () => {
+      isThere = false;
+    };
+  }, []);
+  return widths;
+}
+
+interface Fitting {
+  readonly widths: readonly number[];
+  readonly width: number;
+  readonly open: string;
+}
+
+/** The tabs for which there is room, the open one among them. */
+function fittingTabs(tabs: readonly Tab[], { widths, width, open }: Fitting): readonly Tab[] {
+  const total = widths.reduce((sum, own) => sum + own, 0);
+  if (total <= width) return tabs;
+  const widthOf = (tab: Tab) => widths[tabs.indexOf(tab)] ?? 0;
+  const current = tabs.find(({ id }) => id === open);
+  let room = width - MORE - (current === undefined ? 0 : widthOf(current));
+  const kept = new Set(current === undefined ? [] : [current]);
+  for (const tab of tabs) {
+    if (tab === current) continue;
+    room -= widthOf(tab);
+    if (room < 0) break;
+    kept.add(tab);
+  }
+  return tabs.filter((tab) => kept.has(tab));
 }
 
 /** The tab that the address names. */

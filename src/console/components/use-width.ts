@@ -1,6 +1,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
+import { isPrinting, PRINT_WIDTH } from '../state/printing.js';
 
-/** Width of an element as it is laid out; that of the page until then. */
+/** Width of an element as it is laid out, on paper at most that of its text; that of the page until then. */
 export function useWidth(element: { readonly current: HTMLElement | null }): number {
   const [width, setWidth] = useState(innerWidth);
   useLayoutEffect(() => {
@@ -11,5 +12,5 @@ export function useWidth(element: { readonly current: HTMLElement | null }): num
     observer.observe(current);
     return () => observer.disconnect();
   }, []);
-  return width;
+  return isPrinting.value ? Math.min(width, PRINT_WIDTH) : width;
 }

@@ -2,42 +2,51 @@ import { useEffect, useState } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
 import type { Resource } from '../state/resource.js';
 import { Problem } from './problem.js';
+import { RowsSkeleton } from './skeleton.js';
 import './wait.css';
 
-/** Nothing is said of a wait that is over before anybody has noticed it. */
+/** Nothing is shown of a wait that is over before anybody has noticed it. */
 const QUIET_MS = 200;
+/** The wait is said in words once somebody may wonder. */
+const SAID_MS = 2_000;
 
-/** Says what is waited for, once the wait can be felt. */
-export function Wait({ what }: { readonly what: string }) {
-  const [isSaid, setSaid] = useState(false);
+interface WaitProps {
+  readonly what: string;
+  /** Shape of what is to come. Default: rows. */
+  readonly skeleton?: ComponentChildren;
+}
+
+/** A skeleton of the content after a short wait; screen readers hear the name of the content. */
+export function Wait({ what, skeleton = <RowsSkeleton /> }: WaitProps) {
+  const [waited, setWaited] = useState(0);
   useEffect(() => {
-    const timer = setTimeout(() => setSaid(true), QUIET_MS);
-    return () => clearTimeout(timer);
+    const timers = [QUIET_MS, SAID_MS].map((ms) => setTimeout(() => setWaited(ms), ms));
+    return () => timers.forEach(clearTimeout);
   }, []);
   return (
-    <p class="wait" role="status">
-      {isSaid && (
-        <>
-          <span class="wait-mark" aria-hidden="true" /> Waiting for {what} …
-        </>
-      )}
-    </p>
+    <div class="wait">
+      {waited >= QUIET_MS && skeleton}
+      <p role="status" class={waited >= SAID_MS ? 'wait-words' : 'unseen'}>
+        {waited >= QUIET_MS && `Loading ${what} …`}
+      </p>
+    </div>
   );
 }
 
 interface AnsweredProps<T> {
   readonly resource: Resource<T>;
-  /** The object of "Waiting for". */
+  /** The object of "Loading". */
   readonly what: string;
+  readonly skeleton?: ComponentChildren;
   readonly children: (data: T) => ComponentChildren;
 }
 
 /** Renders an answer; shows the wait before it, and the problem if there is none. */
-export function Answered<T>({ resource, what, children }: AnsweredProps<T>) {
+export function Answered<T>({ resource, what, skeleton, children }: AnsweredProps<T>) {
   const { data, trouble, isLoading, reload } = resource;
   if (data === undefined) {
     if (trouble !== null) return <Problem trouble={trouble} onRetry={reload} />;
-    return isLoading ? <Wait what={what} /> : null;
+    return isLoading ? <Wait what={what} skeleton={skeleton} /> : null;
   }
   return (
     <>

@@ -1,10 +1,13 @@
 import type { ComponentType } from 'preact';
+import { primeIndexPage } from '../state/run-questions.js';
 import type { PageProps } from '../state/page-props.js';
 
 export interface Page {
   /** Path with `:name` for parts. */
   readonly path: string;
   readonly load: () => Promise<ComponentType<PageProps>>;
+  /** Sends the first requests of the page while its script is loaded. */
+  readonly prime?: (params: Readonly<Record<string, string>>) => void;
 }
 
 /** Every page, loaded when it is first seen. A fixed word stands before a part. */
@@ -26,7 +29,11 @@ export const PAGES: readonly Page[] = [
     path: '/console/indices/:id/rebalances/:date',
     load: async () => (await import('../pages/rebalance/rebalance-page.js')).RebalancePage,
   },
-  { path: '/console/indices/:id', load: async () => (await import('../pages/index/index-page.js')).IndexPage },
+  {
+    path: '/console/indices/:id',
+    load: async () => (await import('../pages/index/index-page.js')).IndexPage,
+    prime: (params) => primeIndexPage(params['id']!), // The address has it.
+  },
   {
     path: '/console/optimise',
     load: async () => (await import('../pages/optimise/optimise-page.js')).OptimisePage,

@@ -4,18 +4,24 @@ import type { Target } from '../words/search.js';
 import { useTargets } from './targets.js';
 import './palette.css';
 
-/** Goes to a page, to anything stored or a name of the market by a few letters. */
-export function Palette({ onClose }: { readonly onClose: () => void }) {
+interface PaletteProps {
+  onClose(): void;
+  onShortcuts(): void;
+}
+
+/** Goes to a page, to anything stored or a security of the market by a few letters, and does what can be done from anywhere. */
+export function Palette({ onClose, onShortcuts }: PaletteProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState('');
   const [at, setAt] = useState(0);
   useEffect(() => dialog.current?.showModal(), []);
-  const targets = useTargets(typed);
+  const targets = useTargets(typed, onShortcuts);
   const chosen = targets[Math.min(at, targets.length - 1)];
   const open = (target: Target | undefined) => {
     if (target === undefined) return;
     onClose();
-    go(target.address);
+    if (target.act === undefined) go(target.address);
+    else target.act();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'ArrowDown') setAt(Math.min(at + 1, targets.length - 1));
@@ -32,8 +38,8 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={chosen && `to-${chosen.address}`}
-        aria-label="Page, document, result or security"
-        placeholder="Page, document, result or security"
+        aria-label="Page, document, security or action"
+        placeholder="Page, document, security or action"
         value={typed}
         onInput={(event) => {
           setTyped(event.currentTarget.value);

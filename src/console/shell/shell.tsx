@@ -7,17 +7,21 @@ import { EmptyState } from '../components/empty-state.js';
 import { Icon } from '../components/icon.js';
 import { Page as PageFrame } from '../components/page.js';
 import { Problem } from '../components/problem.js';
+import { PageSkeleton } from '../components/skeleton.js';
 import { Wait } from '../components/wait.js';
 import { connectionTrouble, health, isOutdated } from '../state/live.js';
 import { place } from '../state/place.js';
+import { world } from '../state/resource.js';
 import { session, signOut } from '../state/session.js';
-import { forgetKey, hasKey, keyWanted, troubleOf, type Trouble } from '../state/service.js';
+import { forgetKey, hasKey, isReached, keyWanted, troubleOf, type Trouble } from '../state/service.js';
 import { KeyPage } from './key-page.js';
 import { Navigation } from './navigation.js';
 import { Palette } from './palette.js';
 import { findPage, type Found } from './pages.js';
 import type { PageProps } from '../state/page-props.js';
+import { Shortcuts } from './shortcuts.js';
 import { Toasts } from './toasts.js';
+import { TourCard } from './tour-card.js';
 import { TopBar } from './top-bar.js';
 import './shell.css';
 
@@ -27,7 +31,8 @@ export function Shell() {
   const [isFinding, setFinding] = useState(false);
   const { path } = place.value;
   useEffect(() => setMenuOpen(false), [path]);
-  useShortcut(() => setFinding(true));
+  const [areKeysShown, showKeys] = useState(false);
+  useShortcuts({ onFind: () => setFinding(true), onKeys: () => showKeys(true) });
   return (
     <div class="shell">
       <a
@@ -72,8 +77,10 @@ export function Shell() {
           )}
         </main>
       </div>
+      <TourCard />
       <Toasts />
-      {isFinding && <Palette onClose={() => setFinding(false)} />}
+      {isFinding && <Palette onClose={() => setFinding(false)} onShortcuts={() => showKeys(true)} />}
+      {areKeysShown && <Shortcuts onClose={() => showKeys(false)} />}
     </div>
   );
 }
@@ -89,13 +96,23 @@ function Mark() {
   );
 }
 
-/** Ctrl K, or K with the command key. */
-function useShortcut(act: () => void): void {
+interface ShortcutActs {
+  onFind(): void;
+  onKeys(): void;
+}
+
+/** Ctrl K, or K with the command key; a question mark and a slash outside of fields. */
+function useShortcuts({ onFind, onKeys }: ShortcutActs): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
-      if (event.key !== 'k' || !(event.ctrlKey || event.metaKey)) return;
+      const isField =
+        event.target instanceof Element && event.target.closest('input, textarea, select, dialog') !== null;
+      if (event.key === 'k' && (event.ctrlKey || event.metaKey)) onFind();
+      else if (isField) return;
+      else if (event.key === '?') onKeys();
+      else if (event.key === '/') document.querySelector<HTMLElement>('main input[type=search]')?.focus();
+      else return;
       event.preventDefault();
-      act();
     };
     addEventListener('keydown', listen);
     return () => removeEventListener('keydown', listen);
@@ -123,6 +140,8 @@ interface Loaded {
   readonly found: Found;
   readonly Page: ComponentType<PageProps> | null;
   readonly trouble: Trouble | null;
+  /** State of the world when it was loaded, or could not be: after a change it is tried again. */
+  readonly world: number;
 }
 
 function CurrentPage({ path }: { readonly path: string }) {
@@ -133,14 +152,19 @@ function CurrentPage({ path }: { readonly path: string }) {
     if (found === undefined) return undefined;
     let isWanted = true;
     const take = (one: Loaded) => isWanted && setLoaded(one);
+    if (loaded === null && keyWanted.peek() === null) found.page.prime?.(found.params);
     found.page.load().then(
-      (Page) => take({ found, Page, trouble: null }),
-      (thrown: unknown) => take({ found, Page: null, trouble: troubleOf(thrown) }),
+      (Page) => take({ found, Page, trouble: null, world: world.peek() }),
+      (thrown: unknown) => {
+        // A browser remembers that a script could not be loaded until the page is loaded again.
+        if (loaded?.trouble != null && loaded.found.page === found.page && isReached.value) location.reload();
+        else take({ found, Page: null, trouble: troubleOf(thrown), world: world.peek() });
+      },
     );
     return () => {
       isWanted = false;
     };
-  }, [path]);
+  }, [path, loaded?.trouble != null && loaded.world !== world.value]);
   // A keyboard user who follows a link continues in the page it led to.
   useEffect(() => {
     if (loaded === null) return;
@@ -155,7 +179,7 @@ function CurrentPage({ path }: { readonly path: string }) {
         </EmptyState>
       </PageFrame>
     );
-  if (loaded === null || loaded.found.page !== found.page) return <Wait what="the page" />;
+  if (loaded === null || loaded.found.page !== found.page) return <Wait what="the page" skeleton={<PageSkeleton />} />;
   const { Page, trouble } = loaded;
   if (Page === null || trouble !== null)
     return <Problem trouble={trouble ?? troubleOf('The page is empty.')} onRetry={() => location.reload()} />;
@@ -168,7 +192,11 @@ function CurrentPage({ path }: { readonly path: string }) {
 
 /** A failed page shows its error in its place; other pages stay available. */
 function Guarded({ children }: { readonly children: ComponentChildren }) {
-  const [failure] = useErrorBoundary((thrown: unknown) => reportError(thrown));
+  const [failure, reset] = useErrorBoundary((thrown: unknown) => reportError(thrown));
+  const { query } = place.value;
+  useEffect(() => {
+    if (failure !== undefined) reset();
+  }, [query]);
   if (failure === undefined) return <>{children}</>;
   return (
     <PageFrame title="The page failed">

@@ -1,4 +1,6 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
+import { place } from '../state/place.js';
+import { recent } from '../state/recent.js';
 import { useResource } from '../state/resource.js';
 import { service } from '../state/service.js';
 import {
@@ -12,6 +14,7 @@ import {
 } from '../words/addresses.js';
 import { moment } from '../words/dates.js';
 import { jobAddress, jobIdent, jobSubject } from '../words/jobs.js';
+import { actionsFor } from './palette-actions.js';
 import { found, type Target } from '../words/search.js';
 
 const PLACES: readonly Target[] = [
@@ -36,8 +39,8 @@ const RESULTS = { sweep: 'sweep', optimise: 'optimisation', render: 'report' } a
 /** Results looked through, newest first. */
 const RESULTS_MAX = 200;
 
-/** Matches of a search: pages and documents from the first character, securities from the second. */
-export function useTargets(typed: string): readonly Target[] {
+/** Matches of a search: pages, documents and actions from the first character, securities from the second. Without text the pages seen last. */
+export function useTargets(typed: string, onShortcuts: () => void): readonly Target[] {
   const text = typed.trim().toLowerCase();
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
@@ -101,7 +104,15 @@ export function useTargets(typed: string): readonly Target[] {
     text: name === null ? identifier : `${identifier} ${name}`,
     kind: 'name',
   }));
-  return [...found(all, text), ...ofMarket].slice(0, SHOWN_MAX);
+  if (text === '')
+    return [
+      ...recent.value
+        .filter(({ address }) => address !== place.value.path)
+        .map((visit) => ({ ...visit, kind: 'recent' })),
+      ...PLACES.filter(({ address }) => recent.value.every((visit) => visit.address !== address)),
+    ].slice(0, SHOWN_MAX);
+  const actions = actionsFor({ indices: indices.data?.indices ?? [], stores: stores.data?.stores ?? [], onShortcuts });
+  return [...found([...all, ...actions], text), ...ofMarket].slice(0, SHOWN_MAX);
 }
 
 /** `CORE, 21 Nov 2026 18:00` for a sweep of CORE. */

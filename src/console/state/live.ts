@@ -180,8 +180,18 @@ async function watchHealth(ended: AbortSignal): Promise<void> {
   }
 }
 
-/** Identity of the service, compared with the previous one. */
-export async function lookAround(): Promise<void> {
+/** Identity of the service, compared with the previous one; before the first answer one question is enough. */
+export function lookAround(): Promise<void> {
+  if (health.peek() !== null) return look();
+  looking ??= look().finally(() => {
+    looking = null;
+  });
+  return looking;
+}
+
+let looking: Promise<void> | null = null;
+
+async function look(): Promise<void> {
   const before = health.peek();
   const now = await service.peek().call('getHealth');
   if (!('store' in now)) return; // The key is not valid any more, which what the page asks for says.

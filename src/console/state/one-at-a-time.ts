@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
+import { world } from './resource.js';
 import { troubleOf, type Trouble } from './service.js';
 
 export interface Latest<T> {
@@ -32,6 +33,11 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
     const timer = setTimeout(() => void run(), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [key, turn]);
+  // A refused request may succeed after a change elsewhere: another store, a new risk model.
+  const now = world.value;
+  useEffect(() => {
+    if (key !== null && trouble.peek() !== null) void run();
+  }, [now]);
   useEffect(
     () => () => {
       asking.wanted = null;
@@ -63,5 +69,9 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
     if (asking.wanted === question) await run();
   }
 
-  return { data: data.value, trouble: trouble.value, isBehind: key !== null && answered.value !== key };
+  return {
+    data: data.value,
+    trouble: key === null ? null : trouble.value,
+    isBehind: key !== null && answered.value !== key,
+  };
 }

@@ -16,13 +16,17 @@ export function may(scope: Scope): boolean {
 
 /** Asks who asks, and again with another key. */
 export function startPrincipal(): void {
+  let isFirst = true;
   effect(() => {
     const asked = service.value;
+    const isOther = !isFirst;
+    isFirst = false;
     asked.call('getPrincipal').then(
       (view) => {
         if (principal.peek() !== null && principal.peek()?.key_id !== view.key_id) forgetSeen();
         principal.value = view;
-        changed();
+        // Pages that were shown under another key ask again.
+        if (isOther) changed();
       },
       () => {
         principal.value = null; // Why is said where the answer is missed: the key page, or above the page.

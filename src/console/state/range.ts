@@ -1,5 +1,5 @@
 import { monthsBefore } from '../words/dates.js';
-import { parameter, setParameters } from './place.js';
+import { go, parameter, withQuery } from './place.js';
 
 /** A range of dates as the address has it; null for all there is. */
 export function chosenRange(): { readonly from: string; readonly to: string } | null {
@@ -8,8 +8,11 @@ export function chosenRange(): { readonly from: string; readonly to: string } | 
   return from === null || to === null ? null : { from, to };
 }
 
+/** Selects a range; the way back leads to the one before. */
 export function chooseRange(range: { readonly from: string; readonly to: string } | null): void {
-  setParameters({ from: range?.from ?? null, to: range?.to ?? null });
+  const before = chosenRange();
+  if (before?.from === range?.from && before?.to === range?.to) return;
+  go(withQuery({ from: range?.from ?? null, to: range?.to ?? null }));
 }
 
 export interface Preset {

@@ -1,6 +1,7 @@
-import { signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import type { OnRefusal } from './actions.js';
+import { world } from './resource.js';
 import type { Trouble } from './service.js';
 
 /** A request that the service refused, with the place on the page that it was asked from. */
@@ -13,6 +14,12 @@ interface RefusedRequest {
 
 /** The last request, where it was refused: the next one takes its place. */
 const last = signal<RefusedRequest | null>(null);
+
+/** A service that was busy may answer after a change. */
+effect(() => {
+  void world.value;
+  if (last.peek()?.trouble.retrySeconds != null) last.value = null;
+});
 
 /** Refusal of the last request about a subject; null if it was accepted. */
 export const refusalAbout = (about: string): Trouble | null =>

@@ -1,4 +1,4 @@
-import { signal, useSignal, useSignalEffect } from '@preact/signals';
+import { effect, signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { isReached, troubleOf, type Trouble } from './service.js';
 
@@ -23,6 +23,36 @@ export interface ResourceOptions {
   readonly follows?: boolean;
   /** True if the previous answer is kept until the new one arrives, for example after a change of dates. */
   readonly keeps?: boolean;
+  /** True if the question waits until the others are answered: the page can be read without the answer. */
+  readonly isLater?: boolean;
+}
+
+/** Questions under way that nothing waits for. */
+const busy = signal(0);
+/** True once no question was under way for a moment. */
+const settled = signal(false);
+/** Time in which an answer leads to the next questions of a page. */
+const SETTLED_MS = 40;
+effect(() => {
+  if (busy.value > 0) {
+    settled.value = false;
+    return undefined;
+  }
+  const timer = setTimeout(() => {
+    settled.value = true;
+  }, SETTLED_MS);
+  return () => clearTimeout(timer);
+});
+
+/** Answers that were asked for before their page was there. */
+const primed = new Map<string, Promise<unknown>>();
+
+/** Asks before a page is loaded what it will ask first. @param key of the question, as the page asks it */
+export function prime<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): void {
+  if (primed.has(key)) return;
+  const answer = ask(new AbortController().signal);
+  answer.catch(() => undefined); // The page takes the failure.
+  primed.set(key, answer);
 }
 
 /** Answers that were seen, so that a page that is come back to shows at once what it showed. */
@@ -49,7 +79,7 @@ export function forgetSeen(): void {
 export function useResource<T>(
   key: string | null,
   ask: (signal: AbortSignal) => Promise<T>,
-  { follows = true, keeps = false }: ResourceOptions = {},
+  { follows = true, keeps = false, isLater = false }: ResourceOptions = {},
 ): Resource<T> {
   const data = useSignal<T | undefined>(undefined);
   const trouble = useSignal<Trouble | null>(null);
@@ -70,11 +100,15 @@ export function useResource<T>(
       isLoading.value = false;
       return undefined;
     }
+    if (isLater && !seen.has(asked) && !settled.peek()) {
+      void settled.value; // Asked again once it is.
+      return undefined;
+    }
     const known = seen.get(asked) as T | undefined;
     if (known !== undefined || (!keeps && question.asked !== asked)) data.value = known;
     question.asked = asked;
     const again = () => void turn.value++;
-    return answerInto({ key: asked, ask: question.ask, data, trouble, isLoading, again });
+    return answerInto({ key: asked, ask: question.ask, isLater, data, trouble, isLoading, again });
   });
 
   return {
@@ -94,6 +128,7 @@ const askedAgain = (trouble: Trouble): Trouble =>
 interface Answering<T> {
   readonly key: string;
   readonly ask: (signal: AbortSignal) => Promise<T>;
+  readonly isLater: boolean;
   readonly data: { value: T | undefined; peek(): T | undefined };
   readonly trouble: { value: Trouble | null };
   readonly isLoading: { value: boolean };
@@ -101,11 +136,21 @@ interface Answering<T> {
 }
 
 /** @returns how to give the question up */
-function answerInto<T>({ key, ask, data, trouble, isLoading, again }: Answering<T>): () => void {
+function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: Answering<T>): () => void {
   const given = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   isLoading.value = true;
-  ask(given.signal).then(
+  const early = primed.get(key) as Promise<T> | undefined; // Of the same question.
+  primed.delete(key);
+  const answered = early ?? ask(given.signal);
+  if (!isLater) {
+    busy.value = busy.peek() + 1;
+    const end = () => {
+      busy.value = busy.peek() - 1;
+    };
+    answered.then(end, end);
+  }
+  answered.then(
     (answer) => {
       if (given.signal.aborted) return;
       keep(key, answer);

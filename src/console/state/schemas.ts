@@ -1,4 +1,4 @@
-import { useResource, type Resource } from './resource.js';
+import { useResource, type Resource, type ResourceOptions } from './resource.js';
 import { service } from './service.js';
 
 /** A schema of the contract, as OpenAPI has it. */
@@ -27,14 +27,14 @@ interface OpenApi {
 }
 
 /** Schemas of documents from the service, from which forms derive. */
-export const useSchemas = (): Resource<Schemas> =>
+export const useSchemas = (options: Pick<ResourceOptions, 'isLater'> = {}): Resource<Schemas> =>
   useResource(
     'schemas',
     async (signal) => {
       const document = await service.value.call('getOpenApi', { signal });
       return (document as unknown as OpenApi).components.schemas; // An OpenAPI document has them.
     },
-    { follows: false },
+    { follows: false, ...options },
   );
 
 /** The schema behind references. */

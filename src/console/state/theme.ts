@@ -1,4 +1,5 @@
 import { computed, effect, signal } from '@preact/signals';
+import { isPrinting } from './printing.js';
 
 export const THEMES = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
@@ -13,8 +14,11 @@ dark.addEventListener('change', ({ matches }) => {
 const kept = localStorage.getItem(THEME_PLACE);
 export const theme = signal<Theme>(THEMES.find((known) => known === kept) ?? 'system');
 
-/** The theme in force. */
-export const shade = computed(() => (theme.value === 'system' ? (systemIsDark.value ? 'dark' : 'light') : theme.value));
+/** The theme in force; paper is white. */
+export const shade = computed(() => {
+  if (isPrinting.value) return 'light';
+  return theme.value === 'system' ? (systemIsDark.value ? 'dark' : 'light') : theme.value;
+});
 
 export function startTheme(): void {
   effect(() => {

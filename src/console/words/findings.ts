@@ -1,5 +1,48 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 
+/** True if a finding says that a value is missing, which is no mistake before the field was edited. */
+export const isMissing = ({ code }: Pick<Finding, 'code'>): boolean =>
+  code === 'REQUIRED' || code === 'MISSING_PARAMETER';
+
+/** Number of names suggested. */
+const SUGGESTED_MAX = 3;
+
+/** Accepted names nearest to an unknown one: in another case, with the same words, or with a few other letters. */
+export function nearest(typed: string, accepted: readonly string[]): readonly string[] {
+  const text = plain(typed);
+  if (text === '') return [];
+  return accepted
+    .map((name) => ({ name, distance: distanceOf(text, plain(name)) }))
+    .filter(({ distance }) => distance <= Math.max(1, text.length / 3))
+    .toSorted((a, b) => a.distance - b.distance)
+    .slice(0, SUGGESTED_MAX)
+    .map(({ name }) => name);
+}
+
+const plain = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+
+/** Letters to insert, delete or replace; less than one where one text is part of the other. */
+function distanceOf(a: string, b: string): number {
+  if (a === b) return 0;
+  if (a.length > 2 && (a.includes(b) || b.includes(a))) return 0.5;
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++)
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + Number(a[i - 1] !== b[j - 1]))); // Within both rows.
+    row = next;
+  }
+  return row[b.length]!;
+}
+
+/** Datapoints in an expression in the case that the store has them; functions and quoted texts stay. */
+export function inStoreCase(text: string, datapoints: readonly string[]): string {
+  const byLower = new Map(datapoints.map((name) => [name.toLowerCase(), name]));
+  return text.replaceAll(/"[^"]*"|'[^']*'|[A-Za-z_]\w*(?!\w*\s*[(=])/g, (word) =>
+    datapoints.includes(word) ? word : (byLower.get(word.toLowerCase()) ?? word),
+  );
+}
+
 /**
  * Message of a finding at its field: the label replaces the path at its beginning.
  * `pipeline.weighting.cap is 1.5` at the field Cap reads `Cap is 1.5`; of a part of the field, `Shocks, SECTOR:Energy must be a number`.

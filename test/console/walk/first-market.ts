@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Desk } from '../desk.js';
+import { eventually, type Desk } from '../desk.js';
 
 /** From an empty service to a market. */
 export function describeFirstMarket(desk: () => Desk): void {
@@ -13,6 +13,13 @@ export function describeFirstMarket(desk: () => Desk): void {
     await page.getByLabel('Files to import').getByText(file.name, { exact: true }).waitFor();
     await page.goBack();
     await page.getByRole('button', { name: 'Generate' }).click();
+    // Every setting has a value to begin with, and a wrong one is refused at its field.
+    const dialog = page.getByRole('dialog', { name: 'Generate a market' });
+    await dialog.getByLabel('Assets').fill('0');
+    await dialog.getByRole('button', { name: 'Generate the market' }).click();
+    await eventually(() => dialog.getByLabel('Assets').getAttribute('aria-invalid')).toBe('true');
+    await dialog.getByLabel('Assets').fill('150');
+    await dialog.getByRole('button', { name: 'Generate the market' }).click();
     await page.getByLabel('Served market').getByText('161').waitFor();
     expect(complaints).toEqual([]);
   });

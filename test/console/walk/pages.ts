@@ -166,7 +166,7 @@ function bytesOf(paths: readonly string[]): number {
 /** Goes to what is found by a few letters. @param found the text of the first */
 async function open(page: Page, typed: string, found: string): Promise<void> {
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox', { name: 'Page, document, result or security' }).waitFor();
+  await page.getByRole('combobox', { name: 'Page, document, security or action' }).waitFor();
   await page.keyboard.type(typed);
   await page.getByRole('option', { name: found, selected: true }).waitFor();
   await page.keyboard.press('Enter');

@@ -1,6 +1,7 @@
 import type uPlot from 'uplot';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { go } from '../../state/place.js';
+import { isPrinting, PRINT_WIDTH } from '../../state/printing.js';
 import { shade } from '../../state/theme.js';
 import { ChartMenu } from './chart-menu.js';
 import { ChartTable } from './chart-table.js';
@@ -44,12 +45,14 @@ export function Chart(props: ChartProps) {
   const tell = useRef(onRange);
   tell.current = onRange;
   const theme = shade.value;
+  const printing = isPrinting.value;
   const [first, last] = useMemo(() => within(dates, range), [dates, range?.from, range?.to]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const { current } = into;
     if (current === null || dates.length === 0) return undefined;
     const made = createPlot(current, {
+      width: printing ? PRINT_WIDTH : current.clientWidth,
       dates,
       lines,
       height,
@@ -65,14 +68,14 @@ export function Chart(props: ChartProps) {
     plot.current = made;
     show(made, dates, [first, last]);
     const observer = new ResizeObserver(() => made.setSize({ width: current.clientWidth, height }));
-    observer.observe(current);
+    if (!printing) observer.observe(current);
     return () => {
       observer.disconnect();
       made.destroy();
       plot.current = null;
     };
-  }, [dates, lines, height, isLog, isStacked, marks, theme]);
-  useEffect(() => {
+  }, [dates, lines, height, isLog, isStacked, marks, theme, printing]);
+  useLayoutEffect(() => {
     if (plot.current !== null) show(plot.current, dates, [first, last]);
   }, [first, last]);
 

@@ -2,7 +2,9 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import {
   axisTexts,
+  binned,
   dateOf,
+  inDrawingOrder,
   logSplits,
   secondsOf,
   stacked,
@@ -13,6 +15,7 @@ import {
 } from './series.js';
 
 export interface PlotOptions {
+  readonly width: number;
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
   readonly height: number;
@@ -32,13 +35,12 @@ export interface PlotOptions {
 export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
   const started = performance.now();
   const { dates, lines, isStacked } = options;
-  // The last item drawn is on top: the first line, and the lowest of stacked areas, so that each keeps its own part visible.
-  const drawn = (isStacked ? stacked(lines) : lines).toReversed();
+  const drawn = isStacked ? stacked(lines).toReversed() : inDrawingOrder(lines);
   const data = [dates.map(secondsOf), ...drawn.map(({ values }) => [...values])] as uPlot.AlignedData;
   const style = getComputedStyle(document.documentElement);
   const plot = new uPlot(
     {
-      width: into.clientWidth,
+      width: options.width,
       height: options.height,
       legend: { show: false },
       // Half of a date stands left of the first one.
@@ -71,10 +73,10 @@ function seriesOf(line: Line, isStacked: boolean, style: Style): uPlot.Series {
   const stroke = colour(style, line.colour);
   return {
     stroke: isStacked ? style.getPropertyValue('--ground-raised') : stroke,
-    width: isStacked ? 0.5 : 1.5,
+    width: isStacked ? 0.5 : line.isDashed === true ? 1 : 1.75,
     points: { show: false },
     spanGaps: true,
-    ...(line.isDashed === true ? { dash: [4, 3] } : {}),
+    ...(line.isDashed === true ? { dash: [8, 8] } : {}),
     ...(isStacked ? { fill: stroke } : line.isFilled === true ? { fill: `${stroke}24` } : {}),
   };
 }
@@ -180,7 +182,7 @@ function enablePan(plot: uPlot, { dates, onRange }: PlotOptions): void {
   plot.over.addEventListener('contextmenu', (event) => event.shiftKey && event.preventDefault());
 }
 
-/** Small marks on the axis of dates. */
+/** Small marks on the axis of dates; a number stands for several that would touch. */
 function drawMarks(plot: uPlot, marks: readonly Mark[], style: Style): void {
   if (marks.length === 0) return;
   const { ctx, bbox } = plot;
@@ -188,11 +190,16 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], style: Style): void {
   ctx.save();
   ctx.fillStyle = style.getPropertyValue('--text-third');
   const size = 3.5 * devicePixelRatio;
-  for (const { date } of marks) {
-    const at = secondsOf(date);
-    if (typeof min !== 'number' || typeof max !== 'number' || at < min || at > max) continue;
-    const x = plot.valToPos(at, 'x', true);
+  ctx.font = `${9 * devicePixelRatio}px ${style.getPropertyValue('--font')}`;
+  ctx.textAlign = 'center';
+  if (typeof min !== 'number' || typeof max !== 'number') return ctx.restore();
+  const places = marks.map(({ date }) => secondsOf(date)).filter((at) => at >= min && at <= max);
+  for (const { at: x, count } of binned(
+    places.map((at) => plot.valToPos(at, 'x', true)),
+    MARK_GAP * devicePixelRatio,
+  )) {
     const y = bbox.top + bbox.height;
+    if (count > 1) ctx.fillText(String(count), x, y - 2.4 * size);
     ctx.beginPath();
     ctx.moveTo(x - size, y);
     ctx.lineTo(x + size, y);
@@ -201,6 +208,9 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], style: Style): void {
   }
   ctx.restore();
 }
+
+/** Least distance of two marks, in pixels: narrower ones are one with a number. */
+const MARK_GAP = 11;
 
 const MARK_REACH = 6;
 

@@ -44,6 +44,45 @@ export function stacked(lines: readonly Line[]): readonly Line[] {
   }));
 }
 
+/** The last item drawn is on top: the first line, and above it those that are dashed, as the line below shows through them. */
+export const inDrawingOrder = (lines: readonly Line[]): readonly Line[] => {
+  const reversed = lines.toReversed();
+  const isDashed = (line: Line) => line.isDashed === true;
+  return [...reversed.filter((line) => !isDashed(line)), ...reversed.filter(isDashed)];
+};
+
+/** Places that would touch, as one in their middle. @param places in ascending order */
+export function binned(
+  places: readonly number[],
+  gap: number,
+): readonly { readonly at: number; readonly count: number }[] {
+  const bins: { first: number; last: number; count: number }[] = [];
+  for (const place of places) {
+    const bin = bins.at(-1);
+    if (bin === undefined || place - bin.first >= gap) bins.push({ first: place, last: place, count: 1 });
+    else Object.assign(bin, { last: place, count: bin.count + 1 });
+  }
+  return bins.map(({ first, last, count }) => ({ at: (first + last) / 2, count }));
+}
+
+/** A range of values of which a linear scale hides the first part. */
+const WIDE = 8;
+
+/** True if positive lines grow or fall so far that only a logarithmic scale shows all of their course. */
+export function isWide(lines: readonly Line[], first: number, last: number): boolean {
+  let least = Infinity;
+  let most = 0;
+  for (const { values } of lines)
+    for (let t = first; t <= last; t++) {
+      const value = values[t] ?? null;
+      if (value === null) continue;
+      if (value <= 0) return false;
+      least = Math.min(least, value);
+      most = Math.max(most, value);
+    }
+  return most > WIDE * least;
+}
+
 /** Positions of up to a number of dates, evenly spread, including the first and the last. */
 export function spread(length: number, most: number): readonly number[] {
   if (length <= most) return Array.from({ length }, (_, t) => t);

@@ -1,11 +1,12 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import type { Json } from '../../words/paths.js';
-import { messageAt } from '../../words/findings.js';
+import { isMissing, messageAt, nearest } from '../../words/findings.js';
 import { helpOfChoice } from '../../words/help.js';
 import { percent } from '../../words/numbers.js';
 import { isFraction } from '../../words/quantities.js';
+import { Button } from '../button.js';
 import { FieldControl } from './field-control.js';
 import type { FieldSpec } from './field-spec.js';
 import '../control.css';
@@ -35,14 +36,21 @@ export function Field({
   onChange,
 }: FieldProps) {
   const id = useId();
+  const [isTouched, setTouched] = useState(false);
+  // A value that nobody had the chance to give is asked for by the star, not refused.
+  const shown = isTouched ? findings : findings.filter((finding) => !isMissing(finding));
   const { label, help, unit, isRequired = false, kind, link } = spec;
-  const said = findings.length + notes.length > 0 ? `${id}-said` : undefined;
+  const said = shown.length + notes.length > 0 ? `${id}-said` : undefined;
   const chosen = typeof value === 'string' ? value : typeof spec.otherwise === 'string' ? spec.otherwise : undefined;
   const meaning = kind === 'choice' && typeof help === 'string' ? helpOfChoice(help, chosen) : help;
   const explained = [meaning, isShort(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
   const described = [explained === '' ? undefined : `${id}-help`, said].filter(Boolean).join(' ');
   return (
-    <div class={`field kind-${kind}${spec.isWide === true ? ' is-wide' : ''}`}>
+    <div
+      class={`field kind-${kind}${spec.isWide === true ? ' is-wide' : ''}`}
+      onFocusOut={() => setTouched(true)}
+      onChange={() => setTouched(true)}
+    >
       <label for={id}>
         {label}
         {isRequired && (
@@ -59,7 +67,7 @@ export function Field({
         spec={spec}
         value={value}
         describedBy={described === '' ? undefined : described}
-        isInvalid={findings.some(({ severity }) => severity === 'error')}
+        isInvalid={shown.some(({ severity }) => severity === 'error')}
         isDisabled={isDisabled}
         datapoints={datapoints}
         onChange={onChange}
@@ -74,26 +82,51 @@ export function Field({
           <a href={link.address}>{link.text}</a>
         </p>
       )}
-      {said !== undefined && (
-        <ul id={said} class="field-findings">
-          {findings.map((finding) => (
-            <li
-              key={`${finding.code} ${finding.path} ${finding.message}`}
-              class={finding.severity === 'error' ? 'down' : 'field-warning'}
-            >
-              {messageAt(finding, spec.name, label)}
-            </li>
-          ))}
-          {notes.map((note) => (
-            <li key={note} class="field-warning">
-              {note}
-            </li>
-          ))}
-        </ul>
-      )}
+      {said !== undefined && <Said id={said} spec={spec} findings={shown} notes={notes} onChange={onChange} />}
     </div>
   );
 }
+
+interface SaidProps extends Pick<FieldProps, 'spec' | 'findings' | 'onChange'> {
+  readonly id: string;
+  readonly notes: readonly string[];
+}
+
+/** Findings about a field, names to put in place of an unknown one, and notes. */
+function Said({ id, spec: { name: member, label, kind }, findings, notes, onChange }: SaidProps) {
+  const names = findings.flatMap(suggestedFor);
+  return (
+    <ul id={id} class="field-findings">
+      {findings.map((finding) => (
+        <li
+          key={`${finding.code} ${finding.path} ${finding.message}`}
+          class={finding.severity === 'error' ? 'down' : 'field-warning'}
+        >
+          {messageAt(finding, member, label)}
+        </li>
+      ))}
+      {names.length > 0 && (
+        <li>
+          Did you mean{' '}
+          {names.map((name) => (
+            <Button key={name} kind="bare" onClick={() => onChange(kind === 'node' ? { node: 'field', name } : name)}>
+              {name}
+            </Button>
+          ))}
+        </li>
+      )}
+      {notes.map((note) => (
+        <li key={note} class="field-warning">
+          {note}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Accepted names for an unknown one. */
+const suggestedFor = ({ code, value, accepted }: Finding): readonly string[] =>
+  code === 'UNKNOWN_FIELD_NAME' && typeof value === 'string' ? nearest(value, accepted ?? []) : [];
 
 /** Help with what stands between backticks as code. */
 export const coded = (text: string) =>

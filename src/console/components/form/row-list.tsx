@@ -99,7 +99,10 @@ interface RowProps extends Pick<RowListProps, 'findings' | 'datapoints' | 'path'
 
 function Row({ id, row, at, spec, path, findings, datapoints, isDragged, ...act }: RowProps) {
   const text = pathText(path);
-  const problems = findings.filter(({ path: own, severity }) => severity === 'error' && own.startsWith(`${text}.`));
+  const problems = findings.filter(
+    ({ path: own, severity, code }) =>
+      severity === 'error' && code !== 'MISSING_PARAMETER' && own.startsWith(`${text}.`),
+  );
   const params = isObject(row['params']) ? row['params'] : {};
   const findingsOf = (place: string) =>
     findings.filter(({ path: own }) => own === `${text}.${place}` || own.startsWith(`${text}.${place}[`));

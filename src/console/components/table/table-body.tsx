@@ -1,9 +1,11 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { go } from '../../state/place.js';
+import { isPrinting } from '../../state/printing.js';
 import { useWidth } from '../use-width.js';
 import { copyOf, fitting, templateOf, widthOf, type Column, type Sort, type TableProps } from './columns.js';
 import { RowRest } from './row-rest.js';
+import { useWidened } from './widened.js';
 import { TableHead } from './table-head.js';
 
 /** Height of a row, as `--row` says. */
@@ -11,6 +13,8 @@ const ROW = 32;
 /** Rows above and below those in sight, so that a scroll meets rows that are there. */
 const BEYOND = 12;
 const HEIGHT = 560;
+/** Rows on paper: some 60 pages. */
+const PRINTED_MAX = 2000;
 
 interface TableBodyProps<R> extends TableProps<R> {
   readonly shown: readonly R[];
@@ -22,11 +26,14 @@ export function TableBody<R>(props: TableBodyProps<R>) {
   const { label, columns, shown, height = HEIGHT, keyOf, addressOf, onOpen, openKey = null } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const width = useWidth(scroller);
-  const window = useWindow(scroller, shown.length, height);
+  const sight = useWindow(scroller, shown.length, height);
+  // A page of paper cannot be scrolled.
+  const window = isPrinting.value ? { from: 0, to: Math.min(shown.length, PRINTED_MAX) } : sight;
   const [active, setActive] = useState(0);
   const [picked, setPicked] = useState<string | null>(null);
   const isGrid = addressOf !== undefined || onOpen !== undefined;
-  const fits = fitting(columns, width);
+  const wide = useWidened(scroller, columns);
+  const fits = fitting(wide, width);
   const template = templateOf(fits);
   const open = (row: R) => (addressOf === undefined ? onOpen?.(row) : go(addressOf(row)));
   // The row that the tab key comes to is always one that is there.
@@ -67,7 +74,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
           event.preventDefault();
         }}
       >
-        <TableHead {...props} columns={fits} all={columns} template={template} />
+        <TableHead {...props} columns={fits} all={wide} template={template} />
         <div
           role="rowgroup"
           class="table-rows"
@@ -97,7 +104,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
                 }}
               >
                 {fits.map((column) => (
-                  <Cell key={column.id} row={row} column={column} columns={columns} isGrid={isGrid} />
+                  <Cell key={column.id} row={row} column={column} columns={wide} isGrid={isGrid} />
                 ))}
               </div>
             );
@@ -107,15 +114,15 @@ export function TableBody<R>(props: TableBodyProps<R>) {
       {pickedAt < 0 && !isGrid && fits.length < columns.length && shown.length > 0 && (
         <p class="table-hint quiet">
           Select a row to see its other columns here:{' '}
-          {columns
+          {wide
             .filter((column) => !fits.includes(column))
             .map(({ title }) => title)
             .join(', ')}
           .
         </p>
       )}
-      {pickedAt >= 0 && (
-        <RowRest rows={scroller} at={pickedAt} row={shown[pickedAt]!} columns={columns} fits={fits} label={label} />
+      {pickedAt >= 0 && (!isGrid || openKey === null) && (
+        <RowRest rows={scroller} at={pickedAt} row={shown[pickedAt]!} columns={wide} fits={fits} label={label} />
       )}
     </>
   );
@@ -163,6 +170,7 @@ function Cell<R>({ row, column, columns, isGrid }: CellProps<R>) {
       role={isGrid ? 'gridcell' : 'cell'}
       aria-colindex={columns.indexOf(column) + 1}
       class={`table-cell${column.align === 'right' ? ' right' : ''}`}
+      data-column={column.id}
       onPointerEnter={tellWhole}
     >
       {content ?? '–'}

@@ -21,6 +21,7 @@ export function TableHead<R>({ columns, all, template, order, onSort }: TableHea
               order?.column === column.id ? (order.direction === 'asc' ? 'ascending' : 'descending') : undefined
             }
             class={`table-cell${column.align === 'right' ? ' right' : ''}`}
+            data-column={column.id}
           >
             {column.title === '' ? (
               <span class="unseen">{column.id}</span>

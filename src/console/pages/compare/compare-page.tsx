@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
 import { colourOf, within, type Line } from '../../components/chart/series.js';
-import { Choice } from '../../components/choice.js';
+import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
 import { Field } from '../../components/form/field.js';
@@ -23,8 +23,14 @@ import { indexAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
 import { returnText, withReturn } from '../../words/returns.js';
 import { count, decimal, percent } from '../../words/numbers.js';
+import { lazy } from '../../components/lazy.js';
 import '../designer/designer.css';
 import './compare.css';
+
+const Together = lazy<{ readonly view: CompareView }>(
+  'the comparison',
+  async () => (await import('./together.js')).Together,
+);
 
 /** Maximum number of runs compared at once: each has its own colour. */
 const COMPARED_MAX = 11;
@@ -120,6 +126,7 @@ function Compared({ ids, benchmark }: ComparedProps) {
           {data.findings.length > 0 && <Findings findings={data.findings} />}
           <Levels view={data} />
           <Figures ids={ids} benchmark={benchmark} view={data} />
+          <Together view={data} />
         </>
       )}
     </div>
@@ -128,7 +135,6 @@ function Compared({ ids, benchmark }: ComparedProps) {
 
 function Levels({ view }: { readonly view: CompareView }) {
   const range = chosenRange();
-  const isLog = parameter('scale') === 'log';
   const dates = view.entries[0]?.level.index ?? [];
   const lines = useMemo(() => {
     const [first] = within(dates, range);
@@ -139,21 +145,15 @@ function Levels({ view }: { readonly view: CompareView }) {
       return { id: String(k), label: withReturn(id, variant), values, colour: k + 1 };
     });
   }, [view, range?.from, range?.to]);
+  const [first, last] = within(dates, range);
+  const isLog = isLogarithmic(lines, first, last);
   return (
     <Section
       title="Level"
       aside={
         <>
           Portfolios after costs, 100 at the first date
-          <Choice
-            label="Scale"
-            options={[
-              { value: 'linear', text: 'Linear' },
-              { value: 'log', text: 'Log' },
-            ]}
-            value={isLog ? 'log' : 'linear'}
-            onChoose={(scale) => setParameters({ scale: scale === 'log' ? scale : null })}
-          />
+          <ScaleChoice isLog={isLog} />
         </>
       }
     >
@@ -324,7 +324,7 @@ const COLUMNS: readonly Column<Row>[] = [
   }),
   numeric({
     id: 'error',
-    title: 'TE to own index',
+    title: 'Realised TE to own index',
     help: 'Realised annualised tracking error to the index that the run follows, not to the benchmark chosen here',
     width: 124,
     priority: 5,

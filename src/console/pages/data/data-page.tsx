@@ -1,5 +1,5 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
-import { ActionButton } from '../../components/action-button.js';
+import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
@@ -15,12 +15,14 @@ import { moment } from '../../words/dates.js';
 import { bytes, count, counted } from '../../words/numbers.js';
 import { FirstSteps } from '../home/first-steps.js';
 import { activateStore } from '../../state/actions.js';
-import { generateMarket, MARKET_WORDS } from './generate-market.js';
+import { GenerateDialog } from './generate-dialog.js';
+import { MARKET_WORDS } from './generate-market.js';
 import { StoreState } from './store-state.js';
 import './data.css';
 
 /** Every store of market data, and the ways to another one. */
 export function DataPage() {
+  const [isAsking, setAsking] = useState(false);
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   return (
     <Page
@@ -32,12 +34,12 @@ export function DataPage() {
           {may('data') && (
             <>
               {stores.data !== undefined && stores.data.active !== null && (
-                <ActionButton
+                <Button
                   title={`${MARKET_WORDS} It is not served until you activate it.`}
-                  act={(onRefusal) => generateMarket(stores.data?.stores ?? [], { activate: false }, onRefusal)}
+                  onClick={() => setAsking(true)}
                 >
-                  <Icon name="spark" /> Generate a market
-                </ActionButton>
+                  <Icon name="spark" /> Generate a market …
+                </Button>
               )}
               <LinkButton href="/console/data/connect">
                 <Icon name="data" /> Connect
@@ -50,6 +52,9 @@ export function DataPage() {
         </>
       }
     >
+      {isAsking && (
+        <GenerateDialog stores={stores.data?.stores ?? []} activate={false} onClose={() => setAsking(false)} />
+      )}
       <Answered resource={stores} what="the data stores">
         {({ stores: all, active, skipped }) => (
           <>

@@ -68,12 +68,16 @@ export function DesignerPage({ params }: PageProps) {
 }
 
 async function newIndex(signal: AbortSignal): Promise<Opened> {
-  const [{ indices }, { stores }] = await Promise.all([
+  const [{ indices }, { stores }, fields] = await Promise.all([
     service.value.call('listIndices', { signal }),
     service.value.call('listStores', { signal }),
+    service.value.call('listFields', { signal }).then(
+      (list) => list.fields.map(({ name }) => name),
+      () => [], // No store is served.
+    ),
   ]);
   const served = stores.find(({ active }) => active);
-  const document = newDocument(new Set(indices.map(({ id }) => id)), served?.start ?? null);
+  const document = newDocument(new Set(indices.map(({ id }) => id)), { start: served?.start ?? null, fields });
   return { document, etag: null, isStored: false };
 }
 
@@ -121,6 +125,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
           above={[{ address: '/', text: 'Indices' }, ...(isStored ? [{ address: indexAddress(id), text: id }] : [])]}
           actions={
             <>
+              <UndoButtons draft={draft} />
               {isChanged && <Button onClick={discard}>Discard changes</Button>}
               {may('write') && <NoteInput value={note} onChange={setNote} />}
               {may('write') ? (
@@ -147,6 +152,30 @@ function Designer({ opened, types, onReload }: DesignerProps) {
         </Page>
       </FormulaTerms.Provider>
     </WorkshopContext.Provider>
+  );
+}
+
+/** Steps through the changes of the draft, also by Ctrl Z and Ctrl Shift Z. */
+function UndoButtons({ draft }: { readonly draft: Draft }) {
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'z' || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+      event.preventDefault();
+      if (event.shiftKey) draft.redo();
+      else draft.undo();
+    };
+    addEventListener('keydown', listen);
+    return () => removeEventListener('keydown', listen);
+  }, [draft]);
+  return (
+    <>
+      <Button disabled={!draft.canUndo.value} onClick={draft.undo}>
+        Undo
+      </Button>
+      <Button disabled={!draft.canRedo.value} onClick={draft.redo}>
+        Redo
+      </Button>
+    </>
   );
 }
 

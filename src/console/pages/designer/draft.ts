@@ -1,4 +1,4 @@
-import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { monthsBefore } from '../../words/dates.js';
@@ -23,21 +23,54 @@ export interface Draft {
   at(path: Path): Json | undefined;
   set(path: Path, value: Json | undefined): void;
   replace(document: JsonObject): void;
+  /** Goes back to the document before the last change; does nothing where there is none. */
+  undo(): void;
+  redo(): void;
+  readonly canUndo: ReadonlySignal<boolean>;
+  readonly canRedo: ReadonlySignal<boolean>;
 }
+
+/** Documents that can be gone back to. */
+const UNDONE_MAX = 200;
+/** Letters typed within this time are one change. */
+const TYPED_MS = 600;
 
 export function createDraft(first: JsonObject, onChange: (document: JsonObject) => void): Draft {
   const document = signal(first);
-  const change = (next: JsonObject) => {
+  const before = signal<readonly JsonObject[]>([]);
+  const after = signal<readonly JsonObject[]>([]);
+  let changedAt = -Infinity;
+  let changedPath = '';
+  const show = (next: JsonObject) => {
     document.value = next;
     onChange(next);
+  };
+  const change = (next: JsonObject, path = '') => {
+    const isTyping = path !== '' && path === changedPath && performance.now() - changedAt < TYPED_MS;
+    if (!isTyping) before.value = [...before.value, document.value].slice(-UNDONE_MAX);
+    [changedAt, changedPath] = [performance.now(), path];
+    after.value = [];
+    show(next);
+  };
+  const step = (from: Signal<readonly JsonObject[]>, to: Signal<readonly JsonObject[]>) => {
+    const next = from.value.at(-1);
+    if (next === undefined) return;
+    from.value = from.value.slice(0, -1);
+    to.value = [...to.value, document.value];
+    changedAt = -Infinity;
+    show(next);
   };
   return {
     document,
     unread: signal<string | null>(null),
     at: (path) => valueAt(document.value, path),
     // The document is an object, and stays one with another value somewhere in it.
-    set: (path, value) => change(withValue(document.value, path, value) as JsonObject),
-    replace: change,
+    set: (path, value) => change(withValue(document.value, path, value) as JsonObject, pathText(path)),
+    replace: (next) => change(next),
+    undo: () => step(before, after),
+    redo: () => step(after, before),
+    canUndo: computed(() => before.value.length > 0),
+    canRedo: computed(() => after.value.length > 0),
   };
 }
 
@@ -75,12 +108,30 @@ export function useWorkshop(): Workshop {
 export const findingsAt = (findings: readonly Finding[], path: Path): readonly Finding[] =>
   findings.filter((finding) => finding.path === pathText(path));
 
-/** The initial definition: the whole market by size, starting one year after the first data so that rules have enough history. */
-export const newDocument = (taken: ReadonlySet<string>, start: string | null): JsonObject => {
+interface Market {
+  /** First date; null where no store is served. */
+  readonly start: string | null;
+  /** Names of its datapoints. */
+  readonly fields: readonly string[];
+}
+
+/**
+ * The initial definition: the whole market by size, starting one year after the first data so that rules have enough history. A market
+ * without sizes gives equal weights, one without dividends price returns.
+ */
+export const newDocument = (taken: ReadonlySet<string>, { start, fields }: Market): JsonObject => {
   let number = 1;
   while (taken.has(`INDEX-${number}`)) number++;
   return {
     ...FIRST,
+    pipeline: {
+      selection: [],
+      treatment: { dividends: fields.length === 0 || fields.includes('DIVIDENDS') ? 'total' : 'price' },
+      weighting:
+        fields.length === 0 || fields.includes('FREE_FLOAT_MARKET_CAP')
+          ? { type: 'MarketCapWeight', cap: 0.1 }
+          : { type: 'EqualWeight' },
+    },
     id: `INDEX-${number}`,
     name: `Index ${number}`,
     base_date: start === null ? '' : monthsBefore(start, -12),
@@ -96,7 +147,6 @@ const FIRST: JsonObject = {
   currency: 'USD',
   universe: { kind: 'all' },
   rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
-  pipeline: { selection: [], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.1 } },
 };
 
 /** The changes of a document since the start, for an address; null if there are none. */

@@ -74,7 +74,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
           </label>
         )}
       </div>
-      {findings.length > 0 && <Findings findings={findings} shown={4} />}
+      {findings.length > 0 && <Findings findings={findings} shown={4} isOpenForm />}
       {asOf === null && view !== 'json' && <p class="quiet">No data store is served. Serve one to see a preview.</p>}
       {isOverlay && view !== 'json' && (
         <p class="quiet">

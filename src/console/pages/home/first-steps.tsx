@@ -1,6 +1,5 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
-import { useRef } from 'preact/hooks';
-import { ActionButton } from '../../components/action-button.js';
+import { useRef, useState } from 'preact/hooks';
 import { Button, LinkButton } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { bring } from '../../state/dropped.js';
@@ -8,10 +7,12 @@ import { liveJobs } from '../../state/live.js';
 import { go } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { ACCEPTED } from '../data/file-kinds.js';
-import { generateMarket, MARKET_WORDS } from '../data/generate-market.js';
+import { GenerateDialog } from '../data/generate-dialog.js';
+import { MARKET_WORDS } from '../data/generate-market.js';
 
 /** Three ways to a market for a service that serves none. */
 export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }) {
+  const [isAsking, setAsking] = useState(false);
   const isMaking = liveJobs.value.some(({ kind }) => kind === 'generate' || kind === 'load');
   if (!may('data'))
     return (
@@ -32,13 +33,9 @@ export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }
         }}
       >
         <Way icon="spark" title="Generate a market" text={MARKET_WORDS}>
-          <ActionButton
-            kind="main"
-            disabled={isMaking}
-            act={(onRefusal) => generateMarket(stores, { activate: true }, onRefusal)}
-          >
-            Generate
-          </ActionButton>
+          <Button kind="main" disabled={isMaking} onClick={() => setAsking(true)}>
+            Generate …
+          </Button>
         </Way>
         <Way
           icon="upload"
@@ -55,6 +52,7 @@ export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }
           <LinkButton href="/console/data/connect">Connect</LinkButton>
         </Way>
       </div>
+      {isAsking && <GenerateDialog stores={stores} activate onClose={() => setAsking(false)} />}
       {stores.length > 0 && (
         <p>
           {stores.length === 1 ? 'A store is' : `${stores.length} stores are`} there and none is served:{' '}

@@ -16,6 +16,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { returnText } from '../../words/returns.js';
+import { ExampleIndex } from './example-index.js';
 import { RunButton } from './run-button.js';
 import { change, counted, decimal, percent, signClass } from '../../words/numbers.js';
 
@@ -29,6 +30,8 @@ interface IndexTableProps {
 interface Row {
   readonly index: IndexSummary;
   readonly run: RunSummaryRow | null;
+  /** False before the summaries of the runs have arrived. */
+  readonly isKnown: boolean;
   /** The last run, where it failed after the stored one was made. */
   readonly failed: JobStatus | null;
   readonly asking: Asking;
@@ -45,6 +48,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
       index,
       asking,
       run: byId.get(index.id) ?? null,
+      isKnown: runs.data !== undefined,
       failed: failed !== undefined && isLater(failed, index.run_at) ? failed : null,
     };
   });
@@ -82,14 +86,18 @@ function NoIndex() {
       title="No index yet"
       action={
         may('write') && (
-          <LinkButton kind="main" href="/console/indices/new">
-            <Icon name="plus" /> New index
-          </LinkButton>
+          <>
+            <LinkButton kind="main" href="/console/indices/new">
+              <Icon name="plus" /> New index
+            </LinkButton>
+            <LinkButton href="/console/indices/templates">Choose a template</LinkButton>
+            {may('run') && <ExampleIndex />}
+          </>
         )
       }
     >
       An index is a universe, selection rules and a weighting. The designer shows the resulting constituents while you
-      edit.
+      edit. The example is created and run on the served market, and a tour of five steps explains its pages.
     </EmptyState>
   );
 }
@@ -199,7 +207,7 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 /** Never run, running, failed and why, stale and why, or up to date; with the way out of all but the last. */
-function State({ index, run, failed, asking }: Row) {
+function State({ index, run, isKnown, failed, asking }: Row) {
   const job = liveJobs.value.find(({ job_id: id }) => id === `backtest:${index.id}`);
   if (job !== undefined)
     return (
@@ -208,6 +216,7 @@ function State({ index, run, failed, asking }: Row) {
         <Progress value={job.progress} label={`Backtest of ${index.id}`} />
       </span>
     );
+  if (!isKnown) return null;
   if (failed === null && run === null && index.has_run) return <Badge kind="bad">cannot be read</Badge>;
   if (failed === null && run !== null && run.stale === null) return <Badge kind="good">up to date</Badge>;
   return (

@@ -23,7 +23,10 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
   const findings = whole.data?.findings ?? [];
   const doubts = findings.filter(({ severity }) => severity !== 'info');
   return (
-    <section class="served" aria-label="Served market">
+    <section class="served" aria-labelledby="served-title">
+      <h2 id="served-title" class="served-title">
+        Served market
+      </h2>
       <div class="served-name">
         <a href={storeAddress(id)}>{name}</a>
         <Badge>{KINDS[kind]}</Badge>

@@ -28,7 +28,7 @@ export function Strategies() {
   const failures = useFailedRuns();
   const asking = useAsking();
   const all = strategies.data?.strategies ?? [];
-  if (all.length === 0) return null;
+  if (all.length === 0 || runs.data === undefined) return null;
   const byId = new Map(runs.data?.summaries.map((run) => [run.index_id, run]));
   return (
     <Section title="Strategies">

@@ -50,7 +50,7 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
     ...(of === 'portfolio'
       ? [
           {
-            term: 'Tracking error to its index',
+            term: 'Realised tracking error to its index',
             value: percent(error),
             help: 'Realised, annualised: of the portfolio after costs to the index that it follows',
           },
@@ -65,7 +65,7 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
       ? []
       : [
           {
-            term: `Tracking error to ${benchmark}`,
+            term: `Realised tracking error to ${benchmark}`,
             value: percent(relative.tracking_error),
             help: 'Realised, annualised: to the benchmark of the run',
           },
@@ -108,7 +108,7 @@ export function againstBenchmark({ benchmark_statistics: relative }: Performance
     signed('Return of the benchmark', relative.benchmark_return, 'On shared dates, not annualised'),
     signed('Excess return', relative.excess_return, 'Return minus benchmark return, not annualised'),
     {
-      term: 'Tracking error',
+      term: 'Realised tracking error',
       value: percent(relative.tracking_error),
       help: 'Realised, annualised standard deviation of return differences to the benchmark',
     },

@@ -17,8 +17,8 @@ import { activateStore } from '../../state/actions.js';
 import { useFailedRuns } from '../../state/failed-runs.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
-import { service, troubleOf } from '../../state/service.js';
-import { runKey, shownRun } from '../../state/shown-run.js';
+import { definitionKey, definitionOf, overviewKey, overviewOf } from '../../state/run-questions.js';
+import { shownRun } from '../../state/shown-run.js';
 import { indexAddress, strategyAddress } from '../../words/addresses.js';
 import { Attribution } from './attribution.js';
 import { Constituents } from './constituents.js';
@@ -71,7 +71,7 @@ const TABS: readonly Tab[] = [
 /** Everything about one index, or about a strategy that follows one: their runs and views share their addresses. */
 export function IndexPage({ params }: PageProps) {
   const id = params['id']!; // The address has it.
-  const definition = useResource(`definition ${id}`, (signal) => definitionOf(id, signal));
+  const definition = useResource(definitionKey(id), (signal) => definitionOf(id, signal));
   const { data, trouble, reload } = definition;
   if (data === undefined && trouble !== null)
     return (
@@ -91,24 +91,6 @@ export function IndexPage({ params }: PageProps) {
 function Deleted({ id }: { readonly id: string }) {
   const list = useResource(`versions index ${id}`, (signal) => listVersions({ kind: 'index', id }, signal));
   return list.data === undefined ? null : <Versions kind="index" id={id} />;
-}
-
-type Definition =
-  | { readonly index: IndexDocument; readonly strategy: null }
-  | { readonly index: null; readonly strategy: StoredStrategy };
-
-async function definitionOf(id: string, signal: AbortSignal): Promise<Definition> {
-  try {
-    return { index: await service.value.call('getIndex', { params: { index_id: id }, signal }), strategy: null };
-  } catch (thrown) {
-    if (troubleOf(thrown).code !== 'INDEX_NOT_FOUND') throw thrown;
-    const strategy = await service.value
-      .call('getStrategy', { params: { strategy_id: id }, signal })
-      .catch((missing: unknown) => {
-        throw troubleOf(missing).code === 'STRATEGY_NOT_FOUND' ? thrown : missing;
-      });
-    return { index: null, strategy };
-  }
 }
 
 function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
@@ -224,9 +206,7 @@ interface RunPartsProps {
 }
 
 function RunParts({ id, tab, tracked }: RunPartsProps) {
-  const overview = useResource(`overview ${runKey(id)}`, (signal) =>
-    service.value.call('getOverview', { params: { index_id: id }, query: shownRun(), signal }),
-  );
+  const overview = useResource(overviewKey(id), (signal) => overviewOf(id, signal));
   const isOther = shownRun().run_id !== undefined;
   if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND')
     return isOther ? <OtherRun id={id} trouble={overview.trouble} /> : <NeverRun id={id} />;

@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { AddSelect } from '../../components/add-select.js';
 import { Chart } from '../../components/chart/chart.js';
 import { within, type Line, type Mark, type Range } from '../../components/chart/series.js';
+import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import { Choice, type Option } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Button } from '../../components/button.js';
@@ -21,7 +22,8 @@ interface LevelChartProps {
   /** The index that the run tracks. */
   readonly tracked: string;
   readonly run: OverviewView;
-  readonly performance: PerformanceView;
+  /** Null before it is known: the chart has no benchmark then. */
+  readonly performance: PerformanceView | null;
 }
 
 /** Indices drawn in addition to this one. */
@@ -39,11 +41,6 @@ export type Variant = (typeof VARIANTS)[number]['value'];
 export const chosenVariant = (): Variant =>
   VARIANTS.find(({ value }) => value === parameter('variant'))?.value ?? 'own';
 
-const SCALES = [
-  { value: 'linear', text: 'Linear' },
-  { value: 'log', text: 'Log' },
-] as const;
-
 const UNITS = [
   { value: 'rebased', text: 'Rebased', help: 'Every line is 100 at the first date of the range' },
   { value: 'points', text: 'Points', help: 'Index points' },
@@ -52,7 +49,6 @@ const UNITS = [
 /** The level of the index against the portfolio that follows it, the benchmark of the run and other indices. */
 export function LevelChart({ id, tracked, run, performance }: LevelChartProps) {
   const variant = chosenVariant();
-  const isLog = parameter('scale') === 'log';
   const others = (parameter('with') ?? '').split(',').filter(Boolean).slice(0, OTHERS_MAX);
   const unit = parameter('unit') === 'points' ? 'points' : 'rebased';
   const drawnIds = unit === 'points' ? [] : others;
@@ -66,13 +62,17 @@ export function LevelChart({ id, tracked, run, performance }: LevelChartProps) {
       ]),
     { keeps: true },
   );
-  const rebalances = useResource(`rebalances ${runKey(id)}`, (signal) =>
-    service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
+  const rebalances = useResource(
+    `rebalances ${runKey(id)}`,
+    (signal) => service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
+    { isLater: true },
   );
   const { dates, lines } = useMemo(
     () => drawn({ id, tracked, run, performance, levels: levels.data ?? [], unit, range }),
     [id, tracked, run, performance, levels.data, unit, range?.from, range?.to],
   );
+  const [first, last] = within(dates, range);
+  const isLog = isLogarithmic(lines, first, last);
   const marks = useMemo<readonly Mark[]>(
     () =>
       (rebalances.data?.rebalances ?? []).flatMap(({ date, traded_on: day }) =>
@@ -130,12 +130,7 @@ function Controls({ id, others, unit, variant, isLog }: ControlsProps) {
         value={variant}
         onChoose={(chosen) => setParameters({ variant: chosen === 'own' ? null : chosen })}
       />
-      <Choice
-        label="Scale"
-        options={SCALES}
-        value={isLog ? 'log' : 'linear'}
-        onChoose={(chosen) => setParameters({ scale: chosen === 'log' ? chosen : null })}
-      />
+      <ScaleChoice isLog={isLog} />
       <ExportMenu id={id} table="levels" />
     </>
   );
@@ -169,7 +164,7 @@ interface Drawn {
   readonly id: string;
   readonly tracked: string;
   readonly run: OverviewView;
-  readonly performance: PerformanceView;
+  readonly performance: PerformanceView | null;
   readonly levels: readonly Levels[];
   readonly unit: 'rebased' | 'points';
   readonly range: Range | null;
@@ -203,6 +198,7 @@ function drawn({ id, tracked, run, performance, levels, unit, range }: Drawn): {
     isDashed: true,
   });
   // Portfolio and benchmark are those of the run, whatever return is chosen.
+  if (performance === null) return { dates, lines };
   const { benchmark, benchmark_level: level, benchmark_variant: read } = performance;
   if (benchmark !== null && level !== null && benchmark !== id)
     lines.push({
@@ -222,7 +218,9 @@ function rebased(values: readonly (number | null)[], first: number): readonly (n
 
 /** Other indices with a run, which can be added to the chart. */
 function OtherIndices({ id, others }: { readonly id: string; readonly others: readonly string[] }) {
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }), {
+    isLater: true,
+  });
   const free = (runs.data?.backtests ?? []).filter(({ index_id: one }) => one !== id && !others.includes(one));
   const set = (ids: readonly string[]) => setParameters({ with: ids.length === 0 ? null : ids.join(',') });
   return (

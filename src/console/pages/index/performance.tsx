@@ -8,6 +8,7 @@ import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
+import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
@@ -43,12 +44,12 @@ export function Performance({ id, run, tracked }: PerformanceProps) {
   const measured = useResource(
     `performance ${runKey(id)} ${range?.from} ${range?.to} ${of} ${variant}`,
     (signal) => measure({ id, of, variant, query, signal }),
-    { keeps: true },
+    { keeps: true, isLater: true },
   );
   return (
     <div class="performance">
       <RangeBar start={run.start} end={run.end} />
-      <Answered resource={measured} what="the figures of the range">
+      <Answered resource={measured} what="the figures of the range" skeleton={<FiguresSkeleton />}>
         {(view) => (
           <>
             <div class="part-bar">
@@ -67,13 +68,19 @@ export function Performance({ id, run, tracked }: PerformanceProps) {
               />
             </div>
             <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={figuresOf(view)} />
-            <LevelChart id={id} tracked={tracked} run={run} performance={view} />
-            <Drawdown view={view} subject={subjectOf(view, tracked)} />
-            {tracked === id && <DivisorChart id={id} />}
-            <More view={view} run={run} subject={subjectOf(view, tracked)} />
           </>
         )}
       </Answered>
+      {measured.trouble === null && (
+        <LevelChart id={id} tracked={tracked} run={run} performance={measured.data ?? null} />
+      )}
+      {measured.data !== undefined && measured.trouble === null && (
+        <>
+          <Drawdown view={measured.data} subject={subjectOf(measured.data, tracked)} />
+          {tracked === id && <DivisorChart id={id} />}
+          <More view={measured.data} run={run} subject={subjectOf(measured.data, tracked)} />
+        </>
+      )}
     </div>
   );
 }

@@ -144,7 +144,7 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
     () => [
       ...line('volatility', 'Volatility', 1),
       ...line('index_volatility', 'Volatility of the index', 2),
-      ...line('tracking_error', 'Tracking error', 3),
+      ...line('tracking_error', 'Forecast tracking error', 3),
     ],
     [view],
   );
@@ -214,7 +214,7 @@ function Factors({ id }: { readonly id: string }) {
             <Metrics
               label={`Active risk against ${view.benchmark}`}
               metrics={[
-                { term: 'Tracking error', value: percent(view.tracking_error), note: `on ${view.as_of}` },
+                { term: 'Forecast tracking error', value: percent(view.tracking_error), note: `on ${view.as_of}` },
                 {
                   term: 'By factors',
                   value: percent(view.factor_share),

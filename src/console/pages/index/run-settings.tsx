@@ -28,16 +28,20 @@ export const runOf = (id: string): string => `run ${id}`;
 /** Terms of the newest run and of the next one, which are in the address if they differ. */
 export function RunSettings({ id, isStrategy }: Asked) {
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
-  const newest = useResource(`newest run ${id} ${isRunning}`, (signal) => newestRun(id, signal), { keeps: true });
-  const schemas = useSchemas();
-  const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const taken = newest.data == null ? null : termsOf(newest.data);
-  const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : taken) ?? {});
-  const findings = refusalAbout(runOf(id))?.findings ?? [];
+  const newest = useResource(`newest run ${id} ${isRunning}`, (signal) => newestRun(id, signal), {
+    keeps: true,
+    isLater: true,
+  });
+  const schemas = useSchemas({ isLater: true });
   const isAsked = parameter('run') !== null;
   // It stays open while somebody writes in it, whatever is written.
   const [isOpen, setOpen] = useState(isAsked);
+  // Suggestions of the form.
+  const series = useResource(isOpen ? 'series' : null, (signal) => service.value.call('listSeries', { signal }));
+  const indices = useResource(isOpen ? 'indices' : null, (signal) => service.value.call('listIndices', { signal }));
+  const taken = newest.data == null ? null : termsOf(newest.data);
+  const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : taken) ?? {});
+  const findings = refusalAbout(runOf(id))?.findings ?? [];
   const isSame = taken !== null && isSameRun({ asked, taken, isStrategy }, schemas.data);
   // Not while somebody writes: terms on the way to others may be those of the run for a moment.
   useEffect(() => {
@@ -64,7 +68,7 @@ export function RunSettings({ id, isStrategy }: Asked) {
           changes={{
             benchmark: {
               suggestions: [
-                ...(indices.data?.indices ?? []).map((index) => `index:${index.id}`),
+                ...(indices.data?.indices ?? []).filter((index) => index.id !== id).map((index) => `index:${index.id}`),
                 ...(series.data?.series ?? []).map(({ identifier }) => `identifier:${identifier}`),
               ],
             },

@@ -1,8 +1,9 @@
-import type { ExposuresView, OverviewView } from '#clients/typescript/divisor.js';
+import type { ExposuresView, FieldList, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { COLOURS, PERCENT, type Line } from '../../components/chart/series.js';
 import { Select } from '../../components/choice.js';
+import { EmptyState } from '../../components/empty-state.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { lazy } from '../../components/lazy.js';
 import { Section } from '../../components/page.js';
@@ -29,9 +30,17 @@ const NAMES_MAX = 8;
 /** Columns of the reference data that names are grouped by. */
 const COLUMNS = ['SECTOR', 'INDUSTRY', 'COUNTRY', 'CURRENCY', 'EXCHANGE'] as const;
 
+/** The columns of the served store that group securities; undefined before they are known. */
+function groupColumns(fields: FieldList | undefined): readonly string[] | undefined {
+  const names = new Set(fields?.fields.flatMap(({ name, dataset }) => (dataset === 'reference' ? [name] : [])));
+  return fields && COLUMNS.filter((column) => names.has(column));
+}
+
 /** Weights through time: by sector or another column, and of the largest names. */
 export function Weights({ id, run }: WeightsProps) {
-  const by = parameter('by') ?? 'SECTOR';
+  const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
+  const columns = groupColumns(fields.data);
+  const by = parameter('by') ?? columns?.[0] ?? null;
   const range = chosenRange();
   const query = {
     ...shownRun(),
@@ -39,9 +48,13 @@ export function Weights({ id, run }: WeightsProps) {
     interval: spanYears(range ?? { from: run.start, to: run.end }) > 2 ? ('weekly' as const) : ('native' as const),
   };
   const key = `${runKey(id)} ${range?.from} ${range?.to}`;
-  const ask = (what: string, groups: number) => (signal: AbortSignal) =>
-    service.value.call('getExposures', { params: { index_id: id }, query: { ...query, by: what, groups }, signal });
-  const groups = useResource(`exposures ${by} ${key}`, ask(by, GROUPS_MAX), { keeps: true });
+  const ask = (what: string | null, groups: number) => (signal: AbortSignal) =>
+    service.value.call('getExposures', {
+      params: { index_id: id },
+      query: { ...query, by: what ?? undefined, groups },
+      signal,
+    });
+  const groups = useResource(by === null ? null : `exposures ${by} ${key}`, ask(by, GROUPS_MAX), { keeps: true });
   const names = useResource(`exposures names ${key}`, ask('IDENTIFIER', NAMES_MAX), { keeps: true });
   return (
     <div class="index-part">
@@ -50,19 +63,28 @@ export function Weights({ id, run }: WeightsProps) {
         title="Weights by group"
         aside={
           <>
-            <Select
-              label="Group by"
-              options={[...new Set([...COLUMNS, by])].map((value) => ({ value, text: value.toLowerCase() }))}
-              value={by}
-              onChoose={(column) => setParameters({ by: column === 'SECTOR' ? null : column })}
-            />
+            {by !== null && (
+              <Select
+                label="Group by"
+                options={[...new Set([...(columns ?? []), by])].map((value) => ({ value, text: value.toLowerCase() }))}
+                value={by}
+                onChoose={(column) => setParameters({ by: column === columns?.[0] ? null : column })}
+              />
+            )}
             <ExportMenu id={id} table="weights" />
           </>
         }
       >
-        <Answered resource={groups} what="the weights by group">
-          {(view) => <Stack view={view} label={`Weights of ${id} by ${by.toLowerCase()}`} />}
-        </Answered>
+        {columns?.length === 0 && by === null ? (
+          <EmptyState title="No column to group by">
+            The served data store has no reference data such as SECTOR or COUNTRY.{' '}
+            <a href="/console/data/import">Import reference data</a> to see weights by group.
+          </EmptyState>
+        ) : (
+          <Answered resource={groups} what="the weights by group">
+            {(view) => <Stack view={view} label={`Weights of ${id} by ${(by ?? '').toLowerCase()}`} />}
+          </Answered>
+        )}
       </Section>
       <Section title="Largest constituents" aside="by average weight in the range">
         <Answered resource={names} what="the weights of names">

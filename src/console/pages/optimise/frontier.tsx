@@ -202,7 +202,7 @@ function PointFigures({ label, point, sharpe }: PointFiguresProps) {
         metrics={[
           { term: 'Expected return', value: percent(point.expected_return) },
           { term: 'Volatility', value: percent(point.volatility) },
-          { term: 'Tracking error', value: percent(point.tracking_error) },
+          { term: 'Forecast tracking error', value: percent(point.tracking_error) },
           ...(sharpe === undefined ? [] : [{ term: 'Sharpe ratio', value: decimal(sharpe) }]),
         ]}
       />

@@ -174,7 +174,13 @@ function Rows({ parent, set, specs }: RowsProps) {
             onRun={(onRefusal) =>
               start(async () => {
                 await service.value.call('putConstraintSet', { params: { constraint_set_id: name }, body });
-                const request = { ...asTerms(terms), index_id: parent.id, constraint_set_id: name };
+                const asOf = parameter('on');
+                const request = {
+                  ...asTerms(terms),
+                  index_id: parent.id,
+                  constraint_set_id: name,
+                  ...(asOf === null ? {} : { as_of: asOf }), // The date of the preview.
+                };
                 return service.value.call('startOptimisation', { body: request });
               }, onRefusal)
             }

@@ -193,7 +193,11 @@ function Figures({ run, measure }: ResultOfProps) {
       label="Figures of the optimisation"
       metrics={[
         objectiveTile(run, measure),
-        { term: 'Tracking error', value: percent(run.tracking_error), help: 'Against the index, annualised' },
+        {
+          term: 'Forecast tracking error',
+          value: percent(run.tracking_error),
+          help: 'Against the index, annualised, as the risk model forecasts it',
+        },
         { term: 'Volatility', value: percent(run.volatility), help: 'Annualised, by the risk model of the run' },
         ...(run.expected_return == null
           ? []
@@ -304,7 +308,7 @@ const WEIGHTS: readonly Column<WeightRow>[] = [
   numeric({
     id: 'risk',
     title: 'Risk',
-    help: 'Contribution to the tracking error',
+    help: 'Contribution to the forecast tracking error',
     width: 84,
     priority: 2,
     of: (row) => row.risk_contribution,

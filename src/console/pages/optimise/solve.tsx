@@ -53,7 +53,7 @@ export function Solve(props: SolveProps) {
         )}
       </div>
       {asOf === null && <p class="quiet">No data store is served. Serve one to solve.</p>}
-      {findings.length > 0 && <Findings findings={findings} shown={4} />}
+      {findings.length > 0 && <Findings findings={findings} shown={4} isOpenForm />}
       <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
         {trouble !== null && !isBehind && <Refused {...props} trouble={trouble} />}
         {isBehind && <Wait what="the solution" />}

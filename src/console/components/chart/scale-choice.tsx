@@ -1,0 +1,29 @@
+import { parameter, setParameters } from '../../state/place.js';
+import { Choice } from '../choice.js';
+import { isWide, type Line } from './series.js';
+
+const SCALES = [
+  { value: 'linear', text: 'Linear' },
+  {
+    value: 'log',
+    text: 'Log',
+    help: 'Chosen automatically where the largest value is more than eight times the smallest',
+  },
+] as const;
+
+/** The scale in the address. Default: the scale that shows the whole course of the lines. */
+export function isLogarithmic(lines: readonly Line[], first: number, last: number): boolean {
+  const chosen = parameter('scale');
+  return chosen === 'log' || (chosen !== 'linear' && isWide(lines, first, last));
+}
+
+export function ScaleChoice({ isLog }: { readonly isLog: boolean }) {
+  return (
+    <Choice
+      label="Scale"
+      options={SCALES}
+      value={isLog ? 'log' : 'linear'}
+      onChoose={(scale) => setParameters({ scale })}
+    />
+  );
+}

@@ -1,0 +1,28 @@
+import './skeleton.css';
+
+/** The shape of a page before its script is there. */
+export const PageSkeleton = () => (
+  <div class="page" aria-hidden="true">
+    <span class="skeleton skeleton-title" />
+    <FiguresSkeleton />
+    <span class="skeleton skeleton-chart" />
+  </div>
+);
+
+/** The shape of figures with their names. */
+export const FiguresSkeleton = () => (
+  <div class="skeleton-figures" aria-hidden="true">
+    {[1, 2, 3, 4, 5].map((at) => (
+      <span key={at} class="skeleton skeleton-figure" />
+    ))}
+  </div>
+);
+
+/** The shape of a few rows. */
+export const RowsSkeleton = () => (
+  <div class="skeleton-rows" aria-hidden="true">
+    {[1, 2, 3].map((at) => (
+      <span key={at} class="skeleton skeleton-row" />
+    ))}
+  </div>
+);

@@ -1,0 +1,26 @@
+import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
+import type { Column } from './columns.js';
+
+/** Room for the border of a cell, in pixels. */
+const ROOM = 2;
+
+/** The columns, those of numbers as wide as the widest number that was in sight: a part of a number is another number. */
+export function useWidened<R>(
+  table: { readonly current: HTMLElement | null },
+  columns: readonly Column<R>[],
+): readonly Column<R>[] {
+  const [widths, setWidths] = useState<Readonly<Record<string, number>>>({});
+  useLayoutEffect(() => {
+    const wider: Record<string, number> = {};
+    for (const cell of table.current?.querySelectorAll<HTMLElement>('.table-cell.right') ?? []) {
+      const id = cell.dataset['column'];
+      if (id === undefined || cell.scrollWidth <= cell.clientWidth) continue;
+      wider[id] = Math.max(wider[id] ?? 0, cell.scrollWidth + ROOM);
+    }
+    if (Object.keys(wider).length > 0) setWidths({ ...widths, ...wider });
+  });
+  return useMemo(
+    () => columns.map((column) => ({ ...column, width: Math.max(column.width, widths[column.id] ?? 0) })),
+    [columns, widths],
+  );
+}

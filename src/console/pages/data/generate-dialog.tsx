@@ -1,0 +1,69 @@
+import type { DataStore } from '#clients/typescript/divisor.js';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.js';
+import { Button } from '../../components/button.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import type { Trouble } from '../../state/service.js';
+import type { JsonObject } from '../../words/paths.js';
+import { generateMarket, MARKET_WORDS, newMarket } from './generate-market.js';
+import '../../components/dialog.css';
+
+/** Settings that a first market needs; the others have defaults. */
+const FIRST = ['store_id', 'name', 'assets', 'start', 'end', 'seed'];
+
+interface GenerateDialogProps {
+  readonly stores: readonly DataStore[];
+  /** True if the market is served once it is generated. */
+  readonly activate: boolean;
+  onClose(): void;
+}
+
+/** Asks for the settings of a generated market, each with a value to begin with. */
+export function GenerateDialog({ stores, activate, onClose }: GenerateDialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [settings, setSettings] = useState<JsonObject>(() => newMarket(stores));
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const form = {
+    schema: 'GenerateSyntheticRequest',
+    value: settings,
+    findings: trouble?.findings ?? [],
+    onChange(next: JsonObject) {
+      setTrouble(null);
+      setSettings(next);
+    },
+  };
+  return (
+    <dialog ref={dialog} class="dialog is-wide" aria-label="Generate a market" onClose={onClose}>
+      <h2>Generate a market</h2>
+      <p class="quiet">{MARKET_WORDS}</p>
+      <SchemaForm {...form} names={FIRST} />
+      <details>
+        <summary>Calendar, returns and events</summary>
+        <SchemaForm {...form} except={[...FIRST, 'activate']} />
+      </details>
+      {trouble !== null && trouble.findings.length === 0 && (
+        <p class="down" role="alert">
+          {trouble.message}
+        </p>
+      )}
+      <div class="dialog-actions">
+        <Button onClick={onClose}>Cancel</Button>
+        <ActionButton
+          kind="main"
+          act={async (onRefusal) => {
+            const refused: { trouble: Trouble | null } = { trouble: null };
+            const job = await generateMarket({ ...settings, activate }, (told) => {
+              refused.trouble = told;
+            });
+            if (job !== undefined) onClose();
+            else if (refused.trouble !== null && refused.trouble.findings.length > 0) setTrouble(refused.trouble);
+            else if (refused.trouble !== null) onRefusal(refused.trouble);
+          }}
+        >
+          Generate the market
+        </ActionButton>
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,51 @@
+import type { IndexDocumentBody } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/action-button.js';
+import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
+import { go } from '../../state/place.js';
+import { changed } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { startTour } from '../../state/tour.js';
+import { indexAddress } from '../../words/addresses.js';
+import { isObject, type JsonObject } from '../../words/paths.js';
+import { newDocument } from '../designer/draft.js';
+
+const ID = 'EXAMPLE';
+
+/** Securities of the example. */
+const COUNT = 30;
+
+/** The first definition of the designer with the largest companies, where the market has sizes. */
+async function exampleDocument(): Promise<JsonObject> {
+  const [{ stores }, { fields }] = await Promise.all([
+    service.value.call('listStores'),
+    service.value.call('listFields'),
+  ]);
+  const names = fields.map(({ name }) => name);
+  const start = stores.find(({ active }) => active)?.start ?? null;
+  const first = newDocument(new Set(), { start, fields: names });
+  const pipeline = isObject(first['pipeline']) ? first['pipeline'] : {};
+  const largest = { id: 'largest', type: 'TopN', params: { field: 'MARKET_CAP', count: COUNT } };
+  return {
+    ...first,
+    id: ID,
+    name: 'Example index',
+    pipeline: { ...pipeline, selection: names.includes('MARKET_CAP') ? [largest] : [] },
+  };
+}
+
+/** Stores an index of the served market, runs it, and begins the tour on its page. */
+async function createExample(onRefusal: OnRefusal): Promise<void> {
+  const body = await attempt(exampleDocument, onRefusal);
+  if (body === undefined) return;
+  const created = await attempt(
+    () => service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }), // The service checks it.
+    onRefusal,
+  );
+  if (created === undefined) return;
+  changed();
+  await runIndex(ID, {}, onRefusal);
+  startTour(ID);
+  go(indexAddress(ID));
+}
+
+export const ExampleIndex = () => <ActionButton act={createExample}>Create an example index</ActionButton>;

@@ -1,0 +1,58 @@
+import { activateStore, runIndex } from '../state/actions.js';
+import { copyText } from '../state/clipboard.js';
+import { may } from '../state/principal.js';
+import { chooseTheme, THEMES } from '../state/theme.js';
+import { addressOf, go } from '../state/place.js';
+import { startTour, STEPS } from '../state/tour.js';
+import { indexAddress } from '../words/addresses.js';
+import type { Target } from '../words/search.js';
+
+interface Known {
+  readonly indices: readonly { readonly id: string }[];
+  readonly stores: readonly { readonly store_id: string; readonly active: boolean }[];
+  /** Opens the list of shortcuts. */
+  onShortcuts(): void;
+}
+
+const action = (name: string, text: string, act: () => unknown): Target => ({
+  address: `action ${name}`,
+  text,
+  kind: 'action',
+  act,
+});
+
+const link = (address: string, text: string): Target => ({ address, text, kind: 'action' });
+
+/** Actions that the key allows, available on every page. */
+export function actionsFor({ indices, stores, onShortcuts }: Known): readonly Target[] {
+  return [
+    ...(may('write') ? [link('/console/indices/new', 'Create an index')] : []),
+    ...(may('data') ? [link('/console/data/import', 'Import data')] : []),
+    ...indices.flatMap(({ id }) => [
+      ...(may('run') ? [action(`run ${id}`, `Run ${id}`, () => runIndex(id, { if_stale: true }))] : []),
+      ...(may('write')
+        ? [
+            link(`${indexAddress(id)}/edit`, `Edit ${id}`),
+            link(addressOf('/console/optimise', { index: id }), `Optimise ${id}`),
+          ]
+        : []),
+    ]),
+    ...(may('data')
+      ? stores
+          .filter(({ active }) => !active)
+          .map(({ store_id: id }) => action(`serve ${id}`, `Serve ${id}`, () => activateStore(id)))
+      : []),
+    ...THEMES.map((theme) => action(`theme ${theme}`, `Theme: ${theme}`, () => chooseTheme(theme))),
+    ...(indices[0] === undefined
+      ? []
+      : [
+          action('tour', 'Take the tour', () => {
+            startTour(indices[0]!.id);
+            go(STEPS[0]!.address(indices[0]!.id));
+          }),
+        ]),
+    action('copy', 'Copy the address of the page', () => copyText(location.href, 'the address')),
+    action('print', 'Print the page', () => print()),
+    action('shortcuts', 'Keyboard shortcuts', onShortcuts),
+  ];
+}

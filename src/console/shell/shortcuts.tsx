@@ -1,0 +1,39 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { Button } from '../components/button.js';
+import '../components/dialog.css';
+
+/** Keys and what they do. */
+const SHORTCUTS = [
+  ['Ctrl K', 'Go to a page, document or security, or start an action'],
+  ['?', 'Show these shortcuts'],
+  ['/', 'Search the table of the page'],
+  ['Arrow keys', 'Move in tables and charts; with Shift, select a range of a chart'],
+  ['Enter', 'Open the row, or apply the range'],
+  ['Escape', 'Show the whole range, or close what is open'],
+  ['Alt ↑, Alt ↓', 'Move a rule or a constraint'],
+  ['Ctrl Z, Ctrl Shift Z', 'Undo and redo in the designer'],
+] as const;
+
+/** The keys of the console. */
+export function Shortcuts({ onClose }: { readonly onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class="dialog" aria-label="Keyboard shortcuts" onClose={onClose}>
+      <h2>Keyboard shortcuts</h2>
+      <dl class="shortcuts">
+        {SHORTCUTS.map(([keys, effect]) => (
+          <div key={keys}>
+            <dt>
+              <kbd>{keys}</kbd>
+            </dt>
+            <dd>{effect}</dd>
+          </div>
+        ))}
+      </dl>
+      <div class="dialog-actions">
+        <Button onClick={onClose}>Close</Button>
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,40 @@
+import { Button } from '../components/button.js';
+import { go } from '../state/place.js';
+import { leaveTour, STEPS, tour } from '../state/tour.js';
+import './tour-card.css';
+
+/** The step of the tour on top of its page; it can be left at any time. */
+export function TourCard() {
+  const { value } = tour;
+  if (value === null) return null;
+  const { index, step } = value;
+  const { title, text } = STEPS[step]!; // Within its steps.
+  const show = (next: number) => {
+    tour.value = { index, step: next };
+    go(STEPS[next]!.address(index)); // The buttons stop at the ends.
+  };
+  return (
+    <aside class="tour-card" aria-label="Tour">
+      <p class="quiet">
+        Step {step + 1} of {STEPS.length}
+      </p>
+      <h2>{title}</h2>
+      <p>{text}</p>
+      <div class="dialog-actions">
+        <Button kind="bare" onClick={leaveTour}>
+          Leave the tour
+        </Button>
+        {step > 0 && <Button onClick={() => show(step - 1)}>Back</Button>}
+        {step < STEPS.length - 1 ? (
+          <Button kind="main" onClick={() => show(step + 1)}>
+            Next
+          </Button>
+        ) : (
+          <Button kind="main" onClick={leaveTour}>
+            Done
+          </Button>
+        )}
+      </div>
+    </aside>
+  );
+}

@@ -1,0 +1,40 @@
+import type { IndexDocument, StoredStrategy } from '#clients/typescript/divisor.js';
+import { parameter } from './place.js';
+import { prime } from './resource.js';
+import { service, troubleOf } from './service.js';
+import { runKey, shownRun } from './shown-run.js';
+
+export type Definition =
+  | { readonly index: IndexDocument; readonly strategy: null }
+  | { readonly index: null; readonly strategy: StoredStrategy };
+
+/** The definition of an index, or of the strategy that has its id. */
+export async function definitionOf(id: string, signal: AbortSignal): Promise<Definition> {
+  try {
+    return { index: await service.value.call('getIndex', { params: { index_id: id }, signal }), strategy: null };
+  } catch (thrown) {
+    if (troubleOf(thrown).code !== 'INDEX_NOT_FOUND') throw thrown;
+    const strategy = await service.value
+      .call('getStrategy', { params: { strategy_id: id }, signal })
+      .catch((missing: unknown) => {
+        throw troubleOf(missing).code === 'STRATEGY_NOT_FOUND' ? thrown : missing;
+      });
+    return { index: null, strategy };
+  }
+}
+
+export const definitionKey = (id: string): string => `definition ${id}`;
+
+export const overviewKey = (id: string): string => `overview ${runKey(id)}`;
+
+export const overviewOf = (id: string, signal: AbortSignal) =>
+  service.value.call('getOverview', { params: { index_id: id }, query: shownRun(), signal });
+
+/** Parts of an index page that show no run. */
+const WITHOUT_RUN = ['versions', 'methodology'];
+
+/** The first questions of an index page, asked while its scripts are loaded. */
+export function primeIndexPage(id: string): void {
+  prime(definitionKey(id), (signal) => definitionOf(id, signal));
+  if (!WITHOUT_RUN.includes(parameter('tab') ?? '')) prime(overviewKey(id), (signal) => overviewOf(id, signal));
+}

@@ -1,0 +1,55 @@
+import { signal } from '@preact/signals';
+
+/** A step of the tour: a page, and what to look at there. */
+interface Step {
+  readonly title: string;
+  readonly text: string;
+  /** Its page, given the index of the tour. */
+  address(index: string): string;
+}
+
+const page = (tab: string) => (index: string) => `/console/indices/${encodeURIComponent(index)}${tab}`;
+
+export const STEPS: readonly Step[] = [
+  {
+    title: 'Level and figures',
+    text: 'Choose a range with the buttons or drag over a chart; every figure of the page follows. Back returns to the earlier range.',
+    address: page(''),
+  },
+  {
+    title: 'Constituents',
+    text: 'Select a security to see why it is in the index and how its weight came about, rule by rule.',
+    address: page('?tab=constituents'),
+  },
+  {
+    title: 'Definition',
+    text: 'Change a rule: the preview shows the resulting securities and weights at once. Nothing is stored before you save.',
+    address: page('/edit'),
+  },
+  {
+    title: 'Optimise',
+    text: 'Add constraints and see the solution as you type: slack, binding constraints and the largest changes.',
+    address: (index) => `/console/optimise?index=${encodeURIComponent(index)}`,
+  },
+  {
+    title: 'Report',
+    text: 'Render a factsheet of the run as a PDF, from a built-in template or one of your own.',
+    address: (index) => `/console/reports?index=${encodeURIComponent(index)}`,
+  },
+];
+
+interface Tour {
+  readonly index: string;
+  readonly step: number;
+}
+
+/** The tour that is under way in this tab; null if none is. */
+export const tour = signal<Tour | null>(null);
+
+export function startTour(index: string): void {
+  tour.value = { index, step: 0 };
+}
+
+export function leaveTour(): void {
+  tour.value = null;
+}

@@ -1,0 +1,123 @@
+/** Measures of several series of levels on the same dates. Returns are simple, of one session to the next. */
+
+type Levels = readonly (number | null)[];
+
+/** Sessions of a year: markets that trade on weekends have all days. */
+export const sessionsOfYear = (dates: readonly string[]): number =>
+  dates.some((date) => new Date(date).getUTCDay() % 6 === 0) ? 365 : 252;
+
+/** Returns between neighbouring levels; null where one of them is missing. */
+export const returnsOf = (levels: Levels): readonly (number | null)[] =>
+  levels.slice(1).map((level, t) => {
+    const before = levels[t] ?? null;
+    return level === null || before === null ? null : level / before - 1;
+  });
+
+/** Level against the highest one before, minus 1. */
+export function drawdownsOf(levels: Levels): readonly (number | null)[] {
+  let peak = 0;
+  return levels.map((level) => {
+    if (level === null) return null;
+    peak = Math.max(peak, level);
+    return level / peak - 1;
+  });
+}
+
+/** Return of each calendar year, from the last level of the year before; of the first year from its first level. */
+export function calendarYears(dates: readonly string[], levels: Levels): ReadonlyMap<string, number> {
+  const years = new Map<string, number>();
+  let base: number | null = null;
+  let last: number | null = null;
+  let year = '';
+  dates.forEach((date, t) => {
+    const level = levels[t] ?? null;
+    if (level === null) return;
+    const own = date.slice(0, 4);
+    if (own !== year) {
+      base = last ?? level;
+      year = own;
+    }
+    last = level;
+    years.set(own, level / base! - 1); // Set with the first level of a year.
+  });
+  return years;
+}
+
+const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** Sample covariance. */
+function covariance(a: readonly number[], b: readonly number[]): number {
+  const [meanA, meanB] = [meanOf(a), meanOf(b)];
+  return a.reduce((sum, value, t) => sum + (value - meanA) * (b[t]! - meanB), 0) / (a.length - 1); // As long as a.
+}
+
+export interface Relative {
+  readonly correlation: number | null;
+  readonly beta: number | null;
+  readonly trackingErrorAnnual: number | null;
+  readonly upCapture: number | null;
+  readonly downCapture: number | null;
+}
+
+/** Returns of one series against those of another on the sessions that both have. */
+export function relativeTo(own: Levels, reference: Levels, sessions: number): Relative {
+  const [a, b] = pairs(returnsOf(own), returnsOf(reference));
+  if (a.length < 2)
+    return { correlation: null, beta: null, trackingErrorAnnual: null, upCapture: null, downCapture: null };
+  const [own2, both, reference2] = [covariance(a, a), covariance(a, b), covariance(b, b)];
+  const differences = a.map((value, t) => value - b[t]!); // As long as a.
+  return {
+    correlation: own2 > 0 && reference2 > 0 ? both / Math.sqrt(own2 * reference2) : null,
+    beta: reference2 > 0 ? both / reference2 : null,
+    trackingErrorAnnual: Math.sqrt(covariance(differences, differences) * sessions),
+    upCapture: capture(a, b, (value) => value > 0),
+    downCapture: capture(a, b, (value) => value < 0),
+  };
+}
+
+function pairs(a: readonly (number | null)[], b: readonly (number | null)[]): [number[], number[]] {
+  const both = a.flatMap((value, t) => {
+    const other = b[t] ?? null;
+    return value === null || other === null ? [] : [[value, other] as const];
+  });
+  return [both.map(([value]) => value), both.map(([, other]) => other)];
+}
+
+/** Geometric mean return over that of the reference, on its sessions of one sign. */
+function capture(
+  own: readonly number[],
+  reference: readonly number[],
+  isOn: (value: number) => boolean,
+): number | null {
+  const on = reference.flatMap((value, t) => (isOn(value) ? [t] : []));
+  if (on.length === 0) return null;
+  const mean = (values: readonly number[]) =>
+    Math.expm1(on.reduce((sum, t) => sum + Math.log1p(values[t]!), 0) / on.length);
+  return mean(own) / mean(reference);
+}
+
+export type RollingMeasure = 'volatility' | 'correlation' | 'beta';
+
+/** A measure over the last sessions at each date; null before there are as many. @cost the window at each date */
+export function rolling(measure: RollingMeasure, levels: Levels, { reference, window, sessions }: Rolled): Levels {
+  return levels.map((_, t) => {
+    if (t < window) return null;
+    const own = levels.slice(t - window, t + 1);
+    if (measure !== 'volatility') return relativeTo(own, reference.slice(t - window, t + 1), sessions)[measure];
+    const returns = returnsOf(own).filter((value) => value !== null);
+    return returns.length < 2 ? null : Math.sqrt(covariance(returns, returns) * sessions);
+  });
+}
+
+interface Rolled {
+  readonly reference: Levels;
+  readonly window: number;
+  readonly sessions: number;
+}
+
+/** Weight that two portfolios have in common: the sum of the smaller weight of each security. */
+export function overlapOf(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): number {
+  let sum = 0;
+  for (const [name, weight] of a) sum += Math.max(0, Math.min(weight, b.get(name) ?? 0));
+  return sum;
+}

@@ -1,0 +1,281 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { CompareView, IndexDocument } from '#clients/typescript/divisor.js';
+import { tryBrowser } from './browser.js';
+import { eventually, follow, WAIT_MS, type Desk } from './desk.js';
+import { importPrices, openStockedDesk } from './stocked-desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const tried = await tryBrowser();
+
+/** Daily work with the console; each test begins at an address. */
+describe.skipIf('why' in tried)('at a desk', () => {
+  let desk: Desk;
+  beforeAll(async () => {
+    if (!('browser' in tried)) return;
+    desk = await openStockedDesk(tried.browser);
+    await desk.page.goto(desk.service.url());
+  });
+  afterAll(() => desk?.close());
+
+  test('the way back leads from a range of dates to the one before, and not off the page', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/CORE');
+    const from = page.getByLabel('From', { exact: true });
+    await from.waitFor();
+    const whole = await from.inputValue();
+    await page.getByRole('button', { name: '3Y' }).click();
+    await eventually(() => from.inputValue()).not.toBe(whole);
+    const three = await from.inputValue();
+    await page.getByRole('button', { name: '1Y', exact: true }).click();
+    await eventually(() => from.inputValue()).not.toBe(three);
+    await page.goBack();
+    await eventually(() => from.inputValue()).toBe(three);
+    await page.goBack();
+    await eventually(() => from.inputValue()).toBe(whole);
+    expect(new URL(page.url()).pathname).toBe('/console/indices/CORE');
+  });
+
+  test('on paper a page has its content, all rows of its tables and white ground, and nothing to click', async () => {
+    const page = await desk.newPage({ colorScheme: 'dark' });
+    await page.goto(`${desk.service.url()}/console/indices/CORE?tab=rebalances`);
+    const rows = page.getByRole('grid').locator('[data-at]');
+    await rows.first().waitFor();
+    const all = Number(await page.getByRole('grid').getAttribute('aria-rowcount')) - 1;
+    expect(await rows.count()).toBeLessThan(all + 1);
+    await page.evaluate(`dispatchEvent(new Event('beforeprint'))`);
+    await page.emulateMedia({ media: 'print' });
+    expect(await rows.count()).toBe(all);
+    expect(await page.locator('html').getAttribute('data-theme')).toBe('light');
+    const table = page.getByRole('grid');
+    expect(await table.evaluate((element) => element.scrollHeight - element.clientHeight)).toBeLessThanOrEqual(1);
+    for (const hidden of ['.rail', '.top-bar', '.page-actions', '.tabs a:not([aria-current])'])
+      expect(await page.locator(hidden).first().isVisible()).toBe(false);
+    await page.getByText(/Divisor · market to .* printed/).waitFor();
+    await page.emulateMedia({ media: 'screen' });
+    await page.evaluate(`dispatchEvent(new Event('afterprint'))`);
+    expect(await page.locator('html').getAttribute('data-theme')).toBe('dark');
+    await page.close();
+  });
+
+  test('parts of a page that have no room are in a menu, with the open one in sight', async () => {
+    const page = await desk.newPage({ viewport: { width: 390, height: 800 } });
+    await page.goto(`${desk.service.url()}/console/indices/CORE?tab=runs`);
+    const tabs = page.getByRole('navigation', { name: 'Parts of CORE' });
+    await tabs.getByRole('link', { name: 'Runs', exact: true }).waitFor();
+    for (const part of await tabs.locator(':scope > *').all()) {
+      const box = await part.boundingBox();
+      expect(box!.x + box!.width).toBeLessThanOrEqual(390);
+    }
+    await tabs.getByText('More').click();
+    await tabs.getByRole('link', { name: 'Risk', exact: true }).click();
+    await page.getByText('Identities').first().waitFor();
+    expect(await tabs.getByRole('link', { name: 'Risk', exact: true }).isVisible()).toBe(true);
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    await page.close();
+  });
+
+  test('an index is no benchmark of itself, and each tracking error says which one it is', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/CORE');
+    await page
+      .getByLabel(/^Figures from/)
+      .getByText('Realised tracking error to BROAD')
+      .waitFor();
+    await page.getByText('change', { exact: true }).click();
+    const list = await page.getByRole('combobox', { name: 'Benchmark' }).getAttribute('list');
+    const options = await page
+      .locator(`datalist[id="${list}"] option`)
+      .evaluateAll((all) => all.map((one) => one.getAttribute('value')));
+    expect(options).toContain('index:BROAD');
+    expect(options).not.toContain('index:CORE');
+  });
+
+  test('a field that nobody edited yet is not wrong; a datapoint takes the case of the store, and the nearest one is offered', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/new');
+    await page.getByLabel('Add a rule').selectOption('TopN');
+    await page.getByText('to fill in', { exact: true }).waitFor();
+    const count = page.getByLabel('Count *');
+    expect(await count.getAttribute('aria-invalid')).toBe('false');
+    await count.focus();
+    await count.blur();
+    await eventually(() => count.getAttribute('aria-invalid')).toBe('true');
+    await count.fill('10');
+    const field = page.getByLabel('Field', { exact: true });
+    await field.fill('rank(close) * momentum');
+    await field.blur();
+    await eventually(() => field.inputValue()).toBe('rank(CLOSE) * MOMENTUM');
+    await field.fill('MARKETCP');
+    await page.getByRole('button', { name: 'MARKET_CAP', exact: true }).click();
+    await eventually(() => field.inputValue()).toBe('MARKET_CAP');
+    await page.getByRole('button', { name: 'Discard changes' }).click();
+  });
+
+  test('a run of an optimisation is of the date of its preview', async () => {
+    const { page } = desk;
+    await follow(page, '/console/optimise?index=CORE&on=2020-06-30');
+    await page.getByLabel('Figures of the solution').waitFor();
+    const [request] = await Promise.all([
+      page.waitForRequest('**/optimise/runs'),
+      page.getByRole('button', { name: 'Run', exact: true }).click(),
+    ]);
+    expect(request.postDataJSON()).toMatchObject({ index_id: 'CORE', as_of: '2020-06-30' });
+    await page.waitForURL('**/console/optimise/runs/*');
+  });
+
+  test('an error is gone once its cause is: of a part of the console, of a page, and of a request', async () => {
+    const { page, service } = desk;
+    const ended = async () => {
+      await service.ask('POST', '/analytics/BROAD/backtest', {});
+      await service.finished('backtest:BROAD');
+    };
+    await page.route('**/assets/calendar-page*', (route) => route.abort(), { times: 1 });
+    await follow(page, '/console/calendar');
+    await page.getByRole('alert').waitFor();
+    await ended();
+    await page.getByRole('heading', { name: 'Calendar', exact: true }).waitFor();
+    const error = { code: 'STORE_UNAVAILABLE', message: 'The store cannot be read.', detail: null };
+    await page.route('**/indices/preview', (route) => route.fulfill({ status: 409, json: { error } }), { times: 1 });
+    await follow(page, '/console/indices/CORE/edit');
+    await page.getByRole('alert').filter({ hasText: error.message }).waitFor();
+    await ended();
+    await page.getByLabel('Figures of the preview').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+  });
+
+  test('the first chart of an index takes few requests and bytes, and shapes stand where it will be', async () => {
+    const page = await desk.newPage();
+    const session = await page.context().newCDPSession(page);
+    await session.send('Network.enable');
+    let bytes = 0;
+    session.on('Network.loadingFinished', ({ encodedDataLength }) => {
+      bytes += encodedDataLength;
+    });
+    let requests = 0;
+    page.on('request', () => requests++);
+    await page.route('**/overview', async (route) => {
+      await page.locator('.skeleton').first().waitFor();
+      await route.continue();
+    });
+    await page.goto(`${desk.service.url()}/console/indices/CORE`, { waitUntil: 'commit' });
+    await eventually(() => page.evaluate(`performance.getEntriesByName('chart').length`)).toBeGreaterThan(0);
+    expect(requests).toBeLessThan(20);
+    // 250 KB are 5 of the 8 seconds that a link of 50 KB/s has for it.
+    expect(bytes).toBeLessThan(250_000);
+    await page.close();
+  });
+
+  test('the palette finds by parts of words in any order, acts, and begins with what was seen last', async () => {
+    const { page, service } = desk;
+    await follow(page, '/console/health');
+    await page.getByRole('heading', { name: 'Health' }).first().waitFor();
+    await follow(page, '/console/jobs');
+    await page.getByRole('heading', { name: 'Jobs' }).first().waitFor();
+    await page.keyboard.press('Control+k');
+    const input = page.getByRole('combobox', { name: 'Page, document, security or action' });
+    await page.getByRole('option', { name: /^Health recent/ }).waitFor();
+    await input.fill('core run');
+    await page.getByRole('option', { name: /^Run CORE action/ }).waitFor();
+    const run = page.waitForRequest('**/analytics/CORE/backtest');
+    await input.press('Enter');
+    expect((await run).postDataJSON()).toEqual({ if_stale: true });
+    await page.keyboard.press('?');
+    const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+    await keys.getByText('Ctrl Z').waitFor();
+    await keys.getByRole('button', { name: 'Close' }).click();
+    await service.finished('backtest:CORE');
+  });
+
+  test('changes of a definition are undone and done again', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/CORE/edit');
+    const name = page.getByLabel('Name *');
+    await name.fill('Other');
+    await page.getByLabel('Base value').fill('77');
+    await page.keyboard.press('Control+z');
+    await eventually(() => page.getByLabel('Base value').inputValue()).toBe('1000');
+    expect(await name.inputValue()).toBe('Other');
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await eventually(() => name.inputValue()).toBe('Core');
+    await page.getByRole('button', { name: 'Redo' }).click();
+    await eventually(() => name.inputValue()).toBe('Other');
+    await page.getByRole('button', { name: 'Discard changes' }).click();
+    await eventually(() => name.inputValue()).toBe('Core');
+  });
+
+  test('runs are compared by drawdowns, years, rolling measures, captures, and pair by pair', async () => {
+    const { page, service } = desk;
+    await follow(page, '/console/compare?ids=CORE,BROAD&from=2020-12-31&to=2022-12-30');
+    await page.getByRole('application', { name: 'Drawdowns compared' }).waitFor();
+    const { body } = await service.ask<CompareView>(
+      'GET',
+      '/analytics/compare?ids=CORE,BROAD&start=2020-12-31&end=2021-12-31',
+    );
+    const year = body.entries.map(
+      ({ total_return: earned }) => `${earned! < 0 ? '−' : '+'}${Math.abs(100 * earned!).toFixed(2)}%`,
+    );
+    await page
+      .getByRole('table', { name: 'returns by calendar year' })
+      .getByRole('row', { name: `2021 ${year.join(' ')}` })
+      .waitFor();
+    await page.getByRole('radio', { name: 'Beta' }).check();
+    await page.getByRole('application', { name: /^Rolling beta/ }).waitFor();
+    await page
+      .getByRole('table', { name: 'measures against BROAD' })
+      .getByRole('row', { name: /^CORE / })
+      .waitFor();
+    await page.getByRole('region', { name: 'Overlap of weights' }).first().getByText('%').first().waitFor();
+  });
+
+  test('numbers are never cut: their columns grow', async () => {
+    const { page } = desk;
+    await follow(page, '/');
+    await page.getByRole('heading', { name: 'Served market' }).waitFor();
+    await page.getByRole('row', { name: /^CORE/ }).waitFor();
+    const cut = await page
+      .locator('.table-cell.right')
+      .evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).length);
+    expect(cut).toBe(0);
+  });
+
+  test('a store of closes alone makes a valid first index, shown by securities; the run of another store says what it needs', async () => {
+    const { page, service, complaints } = desk;
+    await importPrices(desk, true);
+    await page.goto(`${service.url()}/console/indices/new`);
+    await page.getByLabel('Figures of the preview').waitFor();
+    await page.getByRole('button', { name: 'Save the index' }).click();
+    await page.getByRole('button', { name: /^Run INDEX-1/ }).click();
+    await page.getByRole('application', { name: /Level of INDEX-1/ }).waitFor();
+    const { body } = await service.ask<IndexDocument>('GET', '/indices/INDEX-1');
+    expect(body.pipeline?.weighting.type).toBe('EqualWeight');
+    await page.getByRole('link', { name: 'Weights', exact: true }).click();
+    await page.getByRole('heading', { name: 'No column to group by' }).waitFor();
+    await page.getByRole('application', { name: 'Largest constituents of INDEX-1' }).waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    await follow(page, '/console/indices/CORE?tab=weights');
+    await page.getByRole('application', { name: 'Largest constituents of CORE' }).waitFor();
+    await page.getByRole('button', { name: 'Serve market' }).first().waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  test('an example index is made and run by a click, and a tour of five steps can be left', async () => {
+    const { page, service } = desk;
+    for (const id of ['CORE', 'BROAD', 'INDEX-1']) await service.ask('DELETE', `/indices/${id}`);
+    await service.ask('POST', '/data/stores/market/activate');
+    await service.finished('load:market');
+    await page.goto(service.url());
+    await page.getByRole('button', { name: 'Create an example index' }).click();
+    const tour = page.getByRole('complementary', { name: 'Tour' });
+    await tour.getByText('Step 1 of 5').waitFor();
+    await page.getByRole('application', { name: /Level of EXAMPLE/ }).waitFor();
+    for (const title of ['Constituents', 'Definition', 'Optimise', 'Report']) {
+      await tour.getByRole('button', { name: 'Next' }).click();
+      await tour.getByRole('heading', { name: title }).waitFor();
+    }
+    await page.getByRole('heading', { name: 'Reports' }).first().waitFor();
+    await tour.getByRole('button', { name: 'Leave the tour' }).click();
+    expect(await tour.count()).toBe(0);
+  });
+});

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { calendarYears, drawdownsOf, overlapOf, relativeTo, returnsOf, rolling } from '#console/words/compared.js';
+
+const OWN = [100, 102, 99.96, 104.958, 103.90842];
+const REFERENCE = [100, 101, 98.98, 101.9494, 102.968894];
+
+test('drawdowns are against the highest level before, years begin with the last level of the year before', () => {
+  expect(drawdownsOf([100, 120, 90, null, 132])).toEqual([0, 0, -0.25, null, 0]);
+  const years = calendarYears(['2023-12-28', '2023-12-29', '2024-06-28', '2024-12-31'], [100, 110, 99, 121]);
+  expect([...years].map(([year, value]) => [year, value.toFixed(12)])).toEqual([
+    ['2023', '0.100000000000'],
+    ['2024', '0.100000000000'],
+  ]);
+});
+
+test('relative measures are those of their definitions', () => {
+  // Returns 2, -2, 5, -1 % and 1, -2, 3, 1 %: means 1 and 0.75, deviations 1, -3, 4, -2 and 0.25, -2.75, 2.25, 0.25.
+  expect(returnsOf(OWN).map((value) => Number(value!.toFixed(10)))).toEqual([0.02, -0.02, 0.05, -0.01]);
+  const view = relativeTo(OWN, REFERENCE, 252);
+  const both = (0.25 + 8.25 + 9 - 0.5) / 3;
+  const [own, reference] = [(1 + 9 + 16 + 4) / 3, (0.0625 + 7.5625 + 5.0625 + 0.0625) / 3];
+  expect(view.beta).toBeCloseTo(both / reference, 10);
+  expect(view.correlation).toBeCloseTo(both / Math.sqrt(own * reference), 10);
+  // Differences 1, 0, 2, -2 %: mean 0.25, squares 0.5625, 0.0625, 3.0625, 5.0625.
+  expect(view.trackingErrorAnnual).toBeCloseTo(Math.sqrt((8.75e-4 / 3) * 252), 10);
+  expect(view.upCapture).toBeCloseTo(((1.02 * 1.05 * 0.99) ** (1 / 3) - 1) / ((1.01 * 1.03 * 1.01) ** (1 / 3) - 1), 10);
+  expect(view.downCapture).toBeCloseTo(1, 10);
+});
+
+test('a rolling measure has no value before its window is full, and the last is that of the whole window', () => {
+  const terms = { reference: REFERENCE, window: 4, sessions: 252 };
+  expect(rolling('beta', OWN, terms)).toEqual([null, null, null, null, relativeTo(OWN, REFERENCE, 252).beta]);
+  expect(rolling('volatility', OWN, terms).at(-1)).toBeCloseTo(Math.sqrt((30e-4 / 3) * 252), 10);
+});
+
+test('portfolios share the smaller weight of each security', () => {
+  expect(
+    overlapOf(
+      new Map([
+        ['A', 0.6],
+        ['B', 0.4],
+      ]),
+      new Map([
+        ['B', 0.3],
+        ['C', 0.7],
+      ]),
+    ),
+  ).toBe(0.3);
+});

@@ -28,27 +28,27 @@ const BUILD_INFO = 'dist/.build/sources.tsbuildinfo';
 const DOCUMENTATION = 'dist/documentation/built.json';
 const BUILD_NOTE = 'dist/build.json';
 const BUNDLE = 'dist/bundle/built.json';
-/** Of this node: `src/code-cache.ts` looks for no other. */
+/** Code cache of this Node version: `src/code-cache.ts` looks for no other. */
 const CODE_CACHE = `dist/bundle/dispatch-${process.version}-${process.platform}-${process.arch}.cache`;
 const COMPILED = ['src', 'kernels', 'workers', 'test', 'bench'];
-/** Of the folder `src`, but for browsers: it is checked and built by itself. */
+/** Console for browsers, which is checked and built separately. */
 const CONSOLE = 'src/console';
-/** Of it, what tests import without a browser: it is compiled with them. */
+/** Console modules that tests import without a browser, and that are compiled with the tests. */
 const CONSOLE_PURE = [
   `${CONSOLE}/words`,
   `${CONSOLE}/pages/data`,
   `${CONSOLE}/pages/sweeps`,
   `${CONSOLE}/components/chart`,
 ];
-/** Every step depends on the packages: npm writes this file at each installation. */
+/** Files of the packages: every step depends on them, and npm writes the second one at each installation. */
 const PACKAGES = ['package.json', 'node_modules/.package-lock.json'];
 
-/** One checker: several check the types that files share once each, twice the processor time in all for four of them. */
+/** Compiler with one checker: four checkers check shared types once each, which doubles the processor time. */
 const TSC = ['node_modules/typescript/bin/tsc', '--checkers', '1'];
 
 /**
- * Steps run in parallel, a step after those named in `after`, whose outputs it reads. inputs: files and folders;
- * outputs: files that must exist; commands: arguments of node, one process each.
+ * Build steps, run in parallel; a step runs after those named in `after`, whose outputs it reads. inputs: files and
+ * folders; outputs: files that must exist; commands: arguments of node, one process each.
  */
 const STEPS = {
   sources: {
@@ -113,23 +113,23 @@ const STEPS = {
 };
 
 /**
- * Optional products for a service: without them it loads its modules one by one, compiles them itself, renders the
- * documentation itself, and reports that the console and the engine for programs of others have not been built.
+ * Optional products for a service: without them it loads and compiles its modules one by one, renders the
+ * documentation itself, and reports that the console and the embeddable engine have not been built.
  */
 const BEYOND_COMPILING = ['bundle', 'documentation', 'codeCache', 'console', 'engine'];
 
-/** Steps whose product a service uses only when it is newer than the compiled files, and the file that proves it. */
+/** Steps whose product a service uses only if it is newer than the compiled files, with the file that proves it. */
 const DATED = { bundle: BUNDLE, documentation: DOCUMENTATION };
 
-/** The linter of `npm run lint`, by the npm that runs this. */
+/** The linter of `npm run lint`, run by the same npm. */
 const LINT = [process.env.npm_execpath, 'run', '--silent', 'lint'];
 
-/** Commands at a time: a core each, as the compiler and the bundlers keep one busy. */
+/** Maximum number of concurrent commands: one per core, because each keeps a core busy. */
 const COMMANDS_MAX = availableParallelism();
 
 /**
- * @param compileOnly leaves out what a service can do without
- * @param lint has the linter look at the sources meanwhile
+ * @param compileOnly omits the optional products
+ * @param lint runs the linter on the sources in parallel
  * @returns the names of the steps that ran
  * @throws BuildFailure when a command fails, after parallel ones have ended; completed steps stay completed
  */
@@ -160,7 +160,7 @@ export async function build({ compileOnly = false, lint = false } = {}) {
   return ran;
 }
 
-/** Writes the identity of the sources, when it has changed. */
+/** Writes the identity of the sources if it has changed. */
 function noteBuild() {
   const commit = commitOfSources();
   const noted = existsSync(at(BUILD_NOTE)) ? JSON.parse(readFileSync(at(BUILD_NOTE), 'utf8')) : undefined;
@@ -168,7 +168,7 @@ function noteBuild() {
   writeFileSync(at(BUILD_NOTE), `${JSON.stringify({ commit, built_at: new Date().toISOString() })}\n`);
 }
 
-/** By the environment where the sources are copied without their repository, as into an image. */
+/** Returns the commit from the environment, if the sources were copied without their repository, as into an image. */
 function commitOfSources() {
   if (process.env.DIVISOR_COMMIT) return process.env.DIVISOR_COMMIT;
   const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' });
@@ -176,7 +176,7 @@ function commitOfSources() {
 }
 
 /**
- * Limits the number of running tasks, which begin in the order of their submission; after a failure no other begins.
+ * Limits the number of running tasks, which start in the order of their submission; after a failure no other starts.
  */
 function turns(max) {
   const waiting = [];
@@ -210,8 +210,8 @@ function isCurrent(name, stamps, digest) {
 }
 
 /**
- * Of the sources also the state of the compiler: `npx tsc` may have compiled others in between. Of the native kernels also
- * their compiler: one may have been installed since.
+ * Returns the stamp of a step. For the sources it includes the state of the compiler, because `npx tsc` may have compiled
+ * others in between; for the native kernels their compiler, which may have been installed since.
  */
 function stampOf(name, digest) {
   const hash = createHash('sha256').update(digest([...STEPS[name].inputs, ...PACKAGES]));
@@ -244,8 +244,8 @@ function contentReader() {
 }
 
 /**
- * The files at a path, in one order on every machine: the file itself, those of a folder, or none; those of the console
- * only by its own paths.
+ * Lists the files at a path in the same order on every machine: the file itself, those of a folder, or none; those of
+ * the console only for its own paths.
  */
 function filesOf(path) {
   if (!existsSync(at(path))) return [];
@@ -257,13 +257,13 @@ function filesOf(path) {
 
 const isCompiled = (file) => /\.c?ts$/.test(file) && !file.endsWith('.d.ts') && !file.startsWith('kernels/wasm/');
 
-/** The compiler does not check that its outputs still exist. */
+/** Checks outputs, because the compiler does not check that they still exist. */
 function missesOutput() {
   const sources = COMPILED.flatMap(filesOf).filter(isCompiled);
   return !sources.every((file) => existsSync(at(`dist/${file.replace(/\.(c?)ts$/, '.$1js')}`)));
 }
 
-/** Outputs of deleted files would still be imported, and run as tests. */
+/** Deletes outputs of deleted files, which would still be imported, and run as tests. */
 function removeStaleOutputs() {
   const outputs = COMPILED.flatMap((folder) => filesOf(`dist/${folder}`)).filter(
     (file) => !/^dist\/kernels\/(?:wasm|native)\//.test(file),
@@ -274,7 +274,7 @@ function removeStaleOutputs() {
   }
 }
 
-/** Here the compiler wrote the same again. */
+/** Updates the dates of products after the compiler wrote identical files. */
 function confirmDates(ran, stamps, digest) {
   if (!ran.includes('sources')) return;
   const now = new Date();
@@ -291,10 +291,13 @@ function writeStamps(stamps) {
   writeFileSync(at(STAMPS), `${JSON.stringify(stamps, null, 2)}\n`);
 }
 
-/** The compiler collects garbage less often than it would by itself: a quarter less of its processor time, in 1.3 GB. */
+/**
+ * Environment of the compiler: less frequent garbage collection saves a quarter of its processor time and needs 1.3
+ * GB.
+ */
 const ENVIRONMENT = { GOGC: '400', ...process.env };
 
-/** A signal to the build ends the command with it. */
+/** Runs a command; a signal to the build also ends it. */
 async function run(command) {
   const child = spawn(process.execPath, command, {
     cwd: ROOT,
@@ -311,7 +314,7 @@ async function run(command) {
   if (status !== 0) throw new BuildFailure(`${command.join(' ')} ended with ${status ?? 'a signal'}.`);
 }
 
-/** Runs a build for a command of the shell: what failed has said why by itself. */
+/** Runs a build for a shell command; the failed command has already printed its reason. */
 export async function buildOrEnd(options) {
   try {
     return await build(options);

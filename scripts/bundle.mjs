@@ -11,7 +11,7 @@ import { rolldown } from 'rolldown';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = join(ROOT, 'dist/bundle');
 
-/** By the names of `Entry` in `src/bundle.ts`. */
+/** Entry points by the names of `Entry` in `src/bundle.ts`. */
 const ENTRIES = {
   dispatch: 'dist/src/cli/dispatch.js',
   'market-process-tasks': 'dist/src/market/process/market-process-tasks.js',
@@ -19,7 +19,7 @@ const ENTRIES = {
   tasks: 'dist/workers/tasks.js',
 };
 
-/** Native modules, or modules that load files from their own folder. */
+/** Packages that are not bundled: native modules, and modules that load files from their own folder. */
 const APART = [
   '@duckdb/node-bindings',
   '@tensorflow/',
@@ -35,9 +35,9 @@ const APART = [
 ];
 
 /**
- * A module finds its files and the entry points of threads where it was compiled to, wherever its code is bundled.
- * Required modules are bundled as imported ones: DuckDB has some hundred modules of CommonJS, which take twice as long
- * one by one.
+ * Plugin that resolves files and thread entry points from the compiled location of a module, wherever its code is
+ * bundled. Required modules are bundled like imported ones: DuckDB has about a hundred CommonJS modules, which take
+ * twice as long separately.
  */
 const ownPlaces = {
   name: 'own-places',
@@ -53,7 +53,7 @@ const ownPlaces = {
 
 const isApart = (id) => APART.some((name) => id === name || id.startsWith(name.endsWith('/') ? name : `${name}/`));
 
-/** The unconditional requires of a script move to the modules that import it. */
+/** Plugin that moves the unconditional requires of a script to the modules that import them. */
 const WHEN_NEEDED = '\0when-needed:';
 const whenNeeded = {
   name: 'when-needed',
@@ -80,19 +80,19 @@ await writeFile(
   join(OUT, 'dispatch.cjs'),
   `(function (exports, require, module, __filename) { 'use strict';\n${inAscii(script.output[0].code)}\n})`,
 );
-// A script as well, since a script imports no modules: loaded with the first message of an agent.
+// A script too, because a script imports no modules: loaded with the first message of an agent.
 const agents = await rolldown({ ...options, input: 'dist/src/http/mcp/sdk.js' });
 const sdk = await agents.write({ file: join(OUT, 'mcp-sdk.cjs'), format: 'cjs', codeSplitting: false });
 const modules = [...output, ...sdk.output].flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
 await writeFile(join(OUT, 'LICENSES.txt'), licencesOf(modules));
 await writeFile(join(OUT, 'built.json'), `${JSON.stringify(Object.keys(ENTRIES))}\n`);
 
-/** Rewrites the program in ASCII: such a script takes a byte a character in memory, and is read without decoding. */
+/** Rewrites the program in ASCII: such a script needs one byte per character in memory, and no decoding. */
 function inAscii(code) {
   return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** The licences of the packages whose code is in the bundle, as the packages state them. */
+/** Collects the licences of the bundled packages. */
 function licencesOf(paths) {
   const folders = paths.flatMap((path) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? []);
   return [...new Set(folders)]

@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { env } from 'node:process';
 
-/** The compiler that a build takes, undefined where there is none. */
+/** Returns the C compiler for the build; undefined if none is installed. */
 export function compilerHere() {
   const folders = (env.PATH ?? '').split(delimiter);
   const isHere = (name) =>

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { CODE_CACHE, readScript, runScript } from '../dist/src/code-cache.js';
 
-// V8 forgets code that was not run for a while. The flags are as they were when the cache is made, those that a service sets too
-// (`src/jobs/lane-threads.ts`): another set refuses it.
+// V8 discards code that has not run for a while. The cache is created with the flags that a service sets
+// (`src/jobs/lane-threads.ts`), because V8 refuses it with others.
 setFlagsFromString('--no-flush-bytecode');
 const home = await mkdtemp(join(tmpdir(), 'divisor-code-cache-'));
 const script = readScript();
@@ -18,8 +18,8 @@ const { stdout } = process;
 const write = stdout.write.bind(stdout);
 stdout.write = (text, ...rest) => {
   if (String(text).startsWith('listening on')) setImmediate(() => process.kill(process.pid, 'SIGTERM'));
-  const told = rest.at(-1);
-  if (typeof told === 'function') told();
+  const onWritten = rest.at(-1);
+  if (typeof onWritten === 'function') reportReady();
   return true;
 };
 const environment = { DIVISOR_LOG_LEVEL: 'error' };
@@ -36,7 +36,7 @@ stdout.write = write;
 setFlagsFromString('--flush-bytecode');
 setFlagsFromString('--heap-growing-percent=0');
 writeFileSync(CODE_CACHE, script.createCachedData());
-// A separate process, as every start is, has none of the flags of this one.
+// A separate process, like every start, has none of the flags of this one.
 const module = JSON.stringify(new URL('../dist/src/code-cache.js', import.meta.url).href);
 const look = `const { CODE_CACHE, readScript } = await import(${module});
 process.exitCode = readScript(process.getBuiltinModule('node:fs').readFileSync(CODE_CACHE)).cachedDataRejected ? 1 : 0;`;

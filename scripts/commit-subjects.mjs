@@ -5,21 +5,21 @@
 import { execFileSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 
-/** As much as a line of a log shows. */
+/** Maximum length of a subject: what one line of a log shows. */
 const LENGTH_MAX = 100;
 const FORM = /^[a-z][a-z0-9/.-]*(, [a-z][a-z0-9/.-]*)*: (\S.*)$/;
 
-/** First words that begin a noun phrase or a sentence about somebody. */
+/** First words that begin a noun phrase or a sentence instead of a verb phrase. */
 const NO_VERBS = new Set(
   'a an the this that these those each every all some no not it its we one two new what which whether when where there in of on for with'.split(
     ' ',
   ),
 );
-/** Inflected forms: added, adding, adds. Verbs that end so by themselves are spelt out. */
+/** Inflected verb forms: added, adding, adds. The next constant lists verbs that end this way in their plain form. */
 const INFLECTED = /(?:ed|ing|[^s]s)$/;
 const PLAIN = new Set(['bring', 'string', 'embed', 'feed', 'speed', 'need', 'seed', 'focus', 'bias', 'canvas']);
 
-/** The fault of a subject; undefined where it has none. */
+/** Returns the fault of a subject; undefined if it is valid. */
 export function subjectFault(subject) {
   if (subject.length > LENGTH_MAX) return `has ${subject.length} characters; at most ${LENGTH_MAX} are accepted`;
   const phrase = FORM.exec(subject)?.[2];
@@ -34,7 +34,7 @@ export function subjectFault(subject) {
 
 const git = (...words) => execFileSync('git', words, { encoding: 'utf8' });
 
-/** Commits of a range, merges not counted. */
+/** Lists the commits of a range without merges. */
 function subjectsIn(range) {
   const lines = git('log', '--no-merges', '--format=%h %s', range).split('\n').filter(Boolean);
   return lines.map((line) => ({
@@ -43,7 +43,7 @@ function subjectsIn(range) {
   }));
 }
 
-/** The branch that changes go to, on this machine or where it came from. */
+/** Finds the main branch, local or remote. */
 function mainBranch() {
   const names = git('for-each-ref', '--format=%(refname)', 'refs/heads/main', 'refs/remotes/origin/main').split('\n');
   return names.filter(Boolean).at(-1) ?? 'HEAD';

@@ -32,7 +32,7 @@ const config = {
     outDir: OUT,
     emptyOutDir: true,
     target: 'es2022',
-    // The policy of the pages lets in no address of `data:`.
+    // The content security policy of the pages allows no `data:` URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
@@ -51,7 +51,7 @@ const config = {
   },
 };
 
-/** A service without keys accepts only same-origin writes: the pages of this server have its origin. */
+/** Rewrites the origin of requests, because a service without keys accepts only same-origin writes. */
 const asOwnPage = (proxy) =>
   proxy.on('proxyReq', (request) => request.getHeader('origin') !== undefined && request.setHeader('origin', SERVICE));
 
@@ -73,7 +73,7 @@ if (process.argv.includes('--watch')) {
   compress();
 }
 
-/** The dependencies in the assets, with their licences. */
+/** Writes the licences of the dependencies in the assets. */
 function writeLicences() {
   const packages = ['preact', '@preact/signals', '@preact/signals-core', 'uplot', '@fontsource-variable/inter'];
   const texts = packages.map((name) => {
@@ -84,7 +84,7 @@ function writeLicences() {
   writeFileSync(join(OUT, 'assets/licences.txt'), texts.join(`\n${'-'.repeat(78)}\n\n`));
 }
 
-/** Fonts and pictures in their own coding are left as they are. */
+/** Compresses assets except fonts and pictures, which have their own coding. */
 function compress() {
   const files = readdirSync(OUT, { recursive: true }).filter((file) => /\.(?:html|js|css|svg|txt)$/.test(file));
   for (const file of files.map((name) => join(OUT, name))) {

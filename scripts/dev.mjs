@@ -6,18 +6,18 @@ import { build, BuildFailure } from './build.mjs';
 import { watchFolders } from './watch-folders.mjs';
 
 const WATCHED = ['src', 'kernels', 'workers', 'data'];
-/** An editor writes a file in several steps, a checkout many files. */
+/** Quiet time after a change: an editor writes a file in several steps, a checkout many files. */
 const QUIET_MS = 100;
 
 let service;
 let timer;
 let working = Promise.resolve();
 
-watchFolders(WATCHED, changed);
+watchFolders(WATCHED, restartAfterChange);
 for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => end(signal));
 working = restart();
 
-function changed(file) {
+function restartAfterChange(file) {
   clearTimeout(timer);
   timer = setTimeout(() => {
     process.stderr.write(`${file} changed\n`);

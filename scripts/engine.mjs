@@ -10,10 +10,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = join(ROOT, 'dist/engine');
 const CALENDARS = join(ROOT, 'data/calendars');
 
-/** Largest size for a page, in bytes. */
+/** Maximum compressed size for a page, in bytes. */
 const COMPRESSED_BYTES_MAX = 1.5e6;
 
-/** Modules, below dist, whose place another one takes in the bundle. */
+/** Modules, relative to dist, that the bundle replaces. */
 const EMBEDDED = {
   'kernels/engines/team.js': 'team',
   'kernels/engines/kernel-module.js': 'kernel-module',
@@ -36,7 +36,7 @@ const inPlace = {
   },
 };
 
-/** Zod keeps its schemas in a global, where they would meet those of the program. */
+/** Plugin that separates the schemas of Zod, which it keeps in a global, from those of the host program. */
 const ownSchemas = {
   name: 'own-schemas',
   transform: (code, id) =>
@@ -47,7 +47,7 @@ const ownSchemas = {
 
 const embedded = (name) => join(ROOT, `dist/src/engine/embedded/${name}.js`);
 
-/** The files of the calendar folder by the names that `createCalendars` asks for. */
+/** Maps the files of the calendar folder to the names that `createCalendars` requests. */
 function calendarFiles() {
   const names = readdirSync(CALENDARS, { recursive: true }).filter((name) => name.endsWith('.json'));
   const files = names
@@ -77,7 +77,7 @@ const options = {
 };
 const written = { dir: OUT, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' };
 
-// Lines stay: an error that nobody catches shows its own.
+// Lines are kept, because an unhandled error shows its own line.
 const minify = { compress: true, mangle: true, codegen: { removeWhitespace: false } };
 const library = await rolldown({ ...options, input: { engine: 'dist/src/engine/main.js' } });
 const { output } = await library.write({ ...written, minify });

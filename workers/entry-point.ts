@@ -9,12 +9,12 @@ import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-message
 import { CancelledError, openControl } from './control.js';
 import { handOver } from './output/hand-over.js';
 
-/** A task as the entry point runs it, whatever its input and output. */
+/** A task with any input and output, as the entry point runs it. */
 type AnyTask = (input: never, control: TaskControl) => unknown;
 
 /**
- * The entry function of a pool's threads: finds the task, gives it its control, words what it threw.
- * Tasks are loaded when first asked for, so that a thread starts in milliseconds whatever the others need.
+ * Creates the entry function of a pool's threads: it loads the task, gives it its control and converts errors to data.
+ * Tasks are loaded on demand, so that a thread starts in milliseconds.
  */
 export function createEntryPoint(
   tasks: Readonly<Record<string, () => Promise<AnyTask>>>,
@@ -36,7 +36,7 @@ export function createEntryPoint(
       const control = openControl(cells);
       const run = await load();
       control.report(0);
-      // The pool's types paired the input with the task's name before it was sent.
+      // The pool's types paired the input with the task's name.
       const output = await withSandbox(async () => run(input as never, control));
       return handOver<TaskOutcome>({ kind: 'output', output, ...figures() });
     } catch (thrown) {
@@ -50,7 +50,7 @@ export function createEntryPoint(
   };
 }
 
-/** Runs a task again with the sandbox that it missed: the first plug-in of a thread is called before any effect. */
+/** Runs a task again after it lacked the sandbox: the first call of a plug-in in a thread precedes any effect. */
 async function withSandbox(run: () => Promise<unknown>): Promise<unknown> {
   try {
     return await run();
@@ -62,7 +62,7 @@ async function withSandbox(run: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** Buffers lie outside the heap that the thread's limits watch: V8 and WebAssembly tell of them by RangeError. */
+/** Returns true for an allocation failure outside the heap, which V8 and WebAssembly report as a RangeError. */
 function isOutOfMemory(thrown: unknown): thrown is RangeError {
   return (
     thrown instanceof RangeError &&

@@ -1,7 +1,7 @@
 import type { Task, TaskName } from '#jobs/tasks.js';
 import { createEntryPoint } from './entry-point.js';
 
-/** A task without a worker does not compile. */
+/** Tasks by name; a task without a worker does not compile. */
 const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   backtest: async () => (await import('./runs/backtest.js')).backtest,
   replay: async () => (await import('./runs/replay.js')).replay,
@@ -42,7 +42,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'validate-risk-model': async () => (await import('./risk/validate-risk-model.js')).validateModel,
   optimise: async () => (await import('./optimisation/optimise.js')).optimise,
   'import-risk-model': async () => (await import('./risk/import-risk-model.js')).importModel,
-  'export-risk-model': async () => (await import('./risk/read-risk-model.js')).exportedModel,
+  'export-risk-model': async () => (await import('./risk/read-risk-model.js')).exportModel,
   'risk-model-part': async () => (await import('./risk/read-risk-model.js')).riskModelPart,
   'hash-files': async () => (await import('./run-files/hash-files.js')).hashFiles,
   'warm-up': async () => (await import('./market/warm-up.js')).warmUp(tasks),

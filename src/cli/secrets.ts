@@ -29,7 +29,7 @@ export async function openSecrets(
 const NO_KEYS: SecretKeys = { key: undefined, earlier: [] };
 
 async function keysOf(file: string | undefined, text: string): Promise<SecretKeys> {
-  if (file === undefined) return secretKeysIn(text) ?? NO_KEYS; // as the setting was checked
+  if (file === undefined) return secretKeysIn(text) ?? NO_KEYS; // The setting is already validated.
   const content = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw new StartRefusal(EXIT_CONFIGURATION, `The file of --secret-key-file cannot be read: ${file}.`, { cause });
   });
@@ -37,16 +37,16 @@ async function keysOf(file: string | undefined, text: string): Promise<SecretKey
   if (keys !== undefined) return keys;
   throw new StartRefusal(
     EXIT_CONFIGURATION,
-    `The file ${file} must hold keys of 32 bytes in base64 or hexadecimal digits, one a line.`,
+    `The file ${file} must contain keys of 32 bytes in base64 or hexadecimal digits, one per line.`,
   );
 }
 
-/** Encrypts the signing keys and the passwords of sources that were stored under another key, or under none. */
+/** Encrypts signing keys and source passwords that are unencrypted or encrypted with another key. */
 async function protectStored(documents: DocumentStore, { renew }: SecretBox): Promise<void> {
   const { documents: keys } = await documents.list('signing-key', (body) => SigningKey.safeParse(body).data);
   const { documents: stores } = await documents.list('store', (body) => body as Readonly<Record<string, unknown>>);
   const openKeys = keys.flatMap((key) => {
-    const renewed = key.private_key === '' ? '' : renew(key.private_key); // replaced keys have none
+    const renewed = key.private_key === '' ? '' : renew(key.private_key); // A replaced key has no private half.
     return renewed === key.private_key ? [] : [{ ...key, private_key: renewed }];
   });
   const openStores = stores.flatMap((store) => {

@@ -1,4 +1,4 @@
-/** What the command line draws: aligned tables, and one line of progress that redraws itself on a terminal. */
+/** Output of the command line: aligned tables, and a progress line that redraws itself on a terminal. */
 
 export interface Screen {
   readonly write: (text: string) => void;

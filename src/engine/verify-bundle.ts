@@ -171,12 +171,12 @@ async function signatureFaults(
       });
     };
     const key = keys.get(one.key_id);
-    if (key === undefined) add(`its key ${one.key_id} is not known`);
+    if (key === undefined) add(`its key ${one.key_id} is unknown`);
     else if (one.at < key.valid_from || (key.valid_until !== null && one.at > key.valid_until))
       add(`its key ${one.key_id} was not valid at ${one.at}`);
     else {
       const verdict = await isSigned(one, key);
-      if (verdict === false) add(`its signature is not one of the key ${one.key_id}`);
+      if (verdict === false) add(`its signature does not match the key ${one.key_id}`);
       if (verdict === null) isKnown = false;
     }
     if (faults.length === LISTED_MAX) break;

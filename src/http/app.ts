@@ -64,10 +64,10 @@ export interface Answered {
   readonly keyId: string | null;
 }
 
-/** A client that a route has let in. */
+/** Client that a route has admitted. */
 export interface KnownClient {
   readonly principal: Principal;
-  /** Resolves to true while it may call the route. */
+  /** Resolves to true while the client may call the route. */
   isStillAllowed(): Promise<boolean>;
 }
 

@@ -53,7 +53,7 @@ export function openCall(
   };
 }
 
-/** Starts a trace for a request without one. */
+/** Starts a trace for a request that belongs to none. */
 function startTrace(): TraceContext | null {
   const begun = newTrace();
   return begun && { ...begun, parentId: null, flags: begun.isSampled ? '01' : '00' };

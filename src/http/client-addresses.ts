@@ -47,15 +47,15 @@ export function limitConnections(
   });
 }
 
-/** Groups of an IPv6 address, and of its network: a client usually has all addresses of a network. */
+/** Number of groups in an IPv6 address and in the prefix of its network; a client usually has a whole network. */
 const GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
-/** Name under which connections and wrong keys of a client are counted: its address, or its IPv6 network of 64 bits. */
+/** Returns the name for counting a client's connections and wrong keys: its address, or its IPv6 network of 64 bits. */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address;
   const canonical = new URL(`http://[${address.replace(/%.*/, '')}]`).hostname.slice(1, -1);
-  if (canonical.startsWith('::ffff:')) return canonical; // which holds an address of IPv4
+  if (canonical.startsWith('::ffff:')) return canonical; // an IPv4 address in IPv6 form
   const [head = [], tail = []] = canonical.split('::').map((part) => (part === '' ? [] : part.split(':')));
   const groups = [...head, ...Array.from({ length: GROUPS - head.length - tail.length }, () => '0'), ...tail];
   return `${groups.slice(0, NETWORK_GROUPS).join(':')}::/64`;

@@ -32,7 +32,7 @@ export interface Exchange {
   param(name: string): string | undefined;
   /** Returns the client's address from its socket. */
   address(): string | undefined;
-  /** Set for a request that a route sends for its client: resolves to true while the client may call the route. */
+  /** Resolves to true while the client may call the route. Present only in requests that a route sends for its client. */
   readonly isClientAllowed?: (() => Promise<boolean>) | undefined;
 }
 
@@ -74,7 +74,7 @@ export function createOperation(
   const [offered, formats] = [offeredBy(route), formatsOf(route)];
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
-  /** True if the client may still call the route and reaches the same documents: sharing may have been withdrawn. */
+  /** Returns true if the client may still call the route and has the same documents: sharing may have ended. */
   const isAllowed = async (exchange: Exchange, reach: Reach | undefined): Promise<boolean> => {
     if (exchange.isClientAllowed !== undefined) return exchange.isClientAllowed();
     try {

@@ -25,11 +25,11 @@ export interface TlsOptions {
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 /** Interval between checks of the files: certificates are renewed days before they expire. */
 const WATCH_MS = 5_000;
-/** Time until connections that earlier authorities allowed are closed, streams included. */
+/** Time until connections that rely on removed authorities are closed, including streams. */
 const LEAVE_MS = 15_000;
 
 export interface FollowTerms {
-  /** Authorities that the server accepts clients of. */
+  /** Authorities whose clients the server accepts. */
   readonly ca?: Buffer | undefined;
   readonly onReload: (failure?: unknown) => void;
   readonly watchMs?: number;

@@ -7,7 +7,7 @@ export interface Origin {
   /** Note of the client. */
   readonly note: string | null;
   readonly requestId: string;
-  /** Trace id from the client; null without one. */
+  /** Trace id from the client; null if it sent none. */
   readonly traceId: string | null;
   /** Span of the request, as a `traceparent`; the parent of the job on whichever machine it runs. */
   readonly traceParent?: string;

@@ -211,7 +211,7 @@ export interface JobCounts {
 /** End of a job. */
 export interface EndedJob {
   readonly jobId: string;
-  /** Id of the key that submitted it; empty without one. */
+  /** Id of the key that submitted it; empty if no key was used. */
   readonly owner: string;
   readonly kind: JobKindName;
   readonly outcome: 'succeeded' | 'failed' | 'cancelled';

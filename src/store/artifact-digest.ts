@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import type { ArtifactPlace } from './place/artifact-place.js';
 import { digestFile, type FileDigest } from './files/file-digest.js';
 
-/** Size and hash of a stored artifact as it lies there, no copy of it. @throws where it is not there */
+/** Returns size and hash of a stored artifact, read from its place rather than from a cache. @throws if it is absent */
 export type DigestArtifact = (name: string) => Promise<FileDigest>;
 
-/** @cost one read of each artifact that is asked for */
+/** @cost one read of each requested artifact */
 export async function openArtifactDigests(place: ArtifactPlace): Promise<DigestArtifact> {
   if (place.kind === 'folder') return (name) => digestFile(join(place.folder, name));
-  const { createS3Client } = await import('./s3/s3-client.js'); // Loaded by those alone who use it.
+  const { createS3Client } = await import('./s3/s3-client.js'); // loaded on demand
   const client = createS3Client(place.access);
   return async (name) => {
     const digest = await client.get(name, async ({ body }) => {

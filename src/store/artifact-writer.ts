@@ -3,7 +3,7 @@ import { gaugeBy, watchFreeSpace } from './files/free-space.js';
 import { guardFolder } from './access/folder-guard.js';
 import type { ArtifactDestination, ArtifactWriter } from './port.js';
 
-/** Opens what writes artifacts to a destination, in any thread or process that can reach it. */
+/** Opens a writer of artifacts to a destination, in any thread or process that can reach it. */
 export function openArtifactWriter(destination: ArtifactDestination): ArtifactWriter {
   if (destination.kind === 'folder') {
     const { folder, lowWaterMark, storeId } = destination;
@@ -13,7 +13,7 @@ export function openArtifactWriter(destination: ArtifactDestination): ArtifactWr
   }
   return {
     async write(contents, options) {
-      // Loaded by those alone who use it.
+      // loaded on demand
       const { openObjectWriter } = await import('./s3/object-writer.js');
       return (await openObjectWriter(destination)).write(contents, options);
     },

@@ -1,13 +1,13 @@
 import type { CommitEvent, CommitEventType } from '#domain/documents/commit-events.js';
 
-/** Who is called for which events of commits. */
+/** Listeners for events of commits. */
 export interface CommitListeners {
   add<T extends CommitEventType>(type: T, listener: (event: CommitEvent<T>) => void): () => void;
   /** Calls the listeners of each event, in order. */
   call(events: readonly CommitEvent[]): void;
 }
 
-/** @param onFailure receives what a listener threw: what it keeps in memory may no longer agree with the documents */
+/** @param onFailure receives the error of a listener, whose memory may no longer agree with the documents */
 export function createCommitListeners(onFailure: (cause: unknown) => void): CommitListeners {
   const listeners = new Map<CommitEventType, Set<(event: never) => void>>();
 
@@ -21,7 +21,7 @@ export function createCommitListeners(onFailure: (cause: unknown) => void): Comm
       for (const event of events) {
         for (const listener of listeners.get(event.type) ?? []) {
           try {
-            listener(event as never); // It was added for events of this type.
+            listener(event as never); // registered for events of this type
           } catch (thrown) {
             onFailure(thrown);
           }

@@ -1,30 +1,30 @@
 import { Buffer } from 'node:buffer';
 
-/** Every engine has room for it in a key: LMDB takes 1,978 bytes. The wire's ids are far shorter. */
+/** Maximum length of an id in a key of every engine: LMDB allows 1,978 bytes. Ids on the wire are far shorter. */
 const ID_BYTES_MAX = 512;
 
-/** UTF-8 has no half of a surrogate pair: two ids would share a key. */
+/** Matches half of a surrogate pair, which UTF-8 cannot encode: two ids would share a key. */
 const HALF_PAIR = /\p{Surrogate}/u;
 
-/** Whether an id can be a key; nothing is ever stored under others. */
+/** Returns true if an id can be a key; no document is stored under other ids. */
 export function isDocumentId(id: string): boolean {
   return id !== '' && !id.includes('\u0000') && !HALF_PAIR.test(id) && Buffer.byteLength(id) <= ID_BYTES_MAX;
 }
 
-/** Digits of a number in a key: keys of what is counted are in the order of their numbers. */
+/** Number of digits in a key, so that keys sort like their numbers. */
 const DIGITS = 10;
 
-/** Key of a version, or of a part of a log, beside the others of one owner. */
+/** Returns the key of a version, or of a part of a log, of one owner. */
 export const numberedId = (owner: string, number: number): string => `${owner}/${String(number).padStart(DIGITS, '0')}`;
 
-/** The number of a `numberedId`. */
+/** Returns the number of a `numberedId`. */
 export const numberOf = (id: string): number => Number(id.slice(id.lastIndexOf('/') + 1));
 
-/** What every `numberedId` of an owner begins with, and what comes behind all of them. */
+/** Returns the range of the `numberedId`s of an owner. */
 export const numberedRange = (owner: string): { readonly from: string; readonly until: string } => ({
   from: `${owner}/`,
-  until: `${owner}/:`, // The character behind 9.
+  until: `${owner}/:`, // the character after 9
 });
 
-/** The owner that a `numberedId` is of. */
+/** Returns the owner of a `numberedId`. */
 export const ownerOf = (id: string): string => id.slice(0, id.lastIndexOf('/'));

@@ -1,4 +1,4 @@
-/** Kinds of document the store holds, each in a table of its own. */
+/** Kinds of documents in the store, each in a separate table. */
 export const DOCUMENT_KINDS = [
   'index',
   'run',

@@ -26,65 +26,65 @@ import { noOwnership, openOwnership } from './place/ownership.js';
 import { watchedArtifacts } from './place/watched-artifacts.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
-/** Everything the service remembers, wired together: documents own artifacts, both stop at the same low-water mark. */
+/** All stored data of the service: documents own artifacts, and both stop at the same low-water mark. */
 export interface Store {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly freeSpace: FreeSpace;
-  /** Time of records, ms since 1970: that of the database, where the documents are in one. */
+  /** Current time for records, ms since 1970: that of the database, if it has the documents. */
   readonly now: () => number;
-  /** The documents again, where they are in a database, with what a queue there needs. */
+  /** Documents of the database and the parts that its queue needs; undefined if the documents are in files. */
   readonly shared: DatabaseDocuments | undefined;
   close(): Promise<void>;
 }
 
-/** Who hears of the place of the artifacts. */
+/** Listeners for the place of the artifacts. */
 interface PlaceListeners {
-  /** Receives that the database has taken its place for artifacts, which no other one may be afterwards. */
+  /** Called when the database has claimed its place of artifacts, which is then fixed. */
   readonly onClaim?: (claim: PlaceClaim) => void;
-  /** Receives why the place of the artifacts cannot be had, and undefined once it can again. */
+  /** Called with the reason when the place becomes unavailable, and with undefined when it is available again. */
   readonly onPlace?: (fault: string | undefined) => void;
-  /** Receives what will keep it from being had before long, and undefined once nothing will. */
+  /** Called with a warning of a coming failure, and with undefined when it is resolved. */
   readonly onPlaceWarning?: (warning: string | undefined) => void;
-  /** Receives that another database owns the place now: the process has to end. Default: `onFailure`. */
+  /** Called when another database owns the place, so that the process must end. Default: `onFailure`. */
   readonly onPlaceLost?: (refusal: StartRefusal) => void;
 }
 
 export interface StoreOptions extends PlaceListeners {
   readonly home: Home;
-  /** Where the documents are, unless in the home. */
+  /** Location of the documents. Default: the home. */
   readonly database?: DatabasePlace | undefined;
-  /** Where the artifacts are, unless in the home. */
+  /** Location of the artifacts. Default: the home. */
   readonly artifacts?: ArtifactPlace | undefined;
-  /** Whether a shared place is served without taking part in its ownership, and without changing a document. */
+  /** Serves a shared place without a share in its ownership, and changes no document. */
   readonly isReadOnly?: boolean;
   readonly lowWaterMark?: LowWaterMark;
-  /** Bounds of what versions of documents take. */
+  /** Limits of document versions. */
   readonly versionLimits?: VersionLimits;
-  /** Hashes large artifacts that are streamed. */
+  /** Hashes large streamed artifacts. */
   readonly hashApart?: HashApart;
-  /** How long results that no document names any more stay in the trash of a shared place. */
+  /** Time for which orphaned results stay in the trash of a shared place. */
   readonly trashMs?: number;
-  /** A commit failed: the process should stop and start again. */
+  /** Called after a failed commit: the process should restart. */
   readonly onFailure: (cause: unknown) => void;
 }
 
 /**
- * Time between the loss of an artifact's last document and its removal: a request that has just read the document opens
+ * Delay between the loss of an artifact's last document and its deletion: a request that just read the document opens
  * the file.
  */
 const REMOVAL_DELAY_MS = 60_000;
 
-/** Artifacts of several machines that nobody refers to go when they are so old: no attempt is under way for so long. */
+/** Age at which orphaned artifacts of several machines are deleted; no attempt runs that long. */
 const GARBAGE_AGE_MS = 24 * 3_600_000;
 const GARBAGE_LOOK_MS = 3_600_000;
-/** A day, in which a database can be set back to an earlier time. */
+/** Time in the trash: a day, within which a database may be restored to an earlier time. */
 const TRASH_MS = 24 * 3_600_000;
 
 /**
- * Opens documents and artifacts of a home and removes what the last process left behind.
- * @throws StartRefusal 78 when the documents are damaged or the place of the artifacts is not that of the database, 75
- *   when it cannot be reached
+ * Opens documents and artifacts of a home and removes the orphaned files of the previous process.
+ * @throws StartRefusal 78 if the documents are damaged or the place of artifacts belongs to another database, 75 if it
+ * is unavailable
  */
 export async function openStore({
   home,
@@ -120,7 +120,7 @@ export async function openStore({
   try {
     if (place === undefined) artifacts = await openArtifacts(home.artifacts, freeSpace, { hashApart });
     else {
-      // Results of several machines are in a database alone.
+      // Results of several machines always belong to a database.
       const { identity } = shared!;
       const volume = { folder: home.path, freeSpace, lowWaterMark, hashApart };
       openedPlace = await openPlace(documents, place, {
@@ -142,7 +142,7 @@ export async function openStore({
 
   const collecting = setInterval(() => {
     const options = { olderThanMs: GARBAGE_AGE_MS, trashMs };
-    // Whoever cannot look now leaves it to the next time, or to another process.
+    // A failed sweep is left to the next time, or to another process.
     artifacts.sweep(() => documents.referencedArtifacts(), options).catch(() => {});
   }, GARBAGE_LOOK_MS).unref();
   if (place === undefined) clearInterval(collecting);
@@ -165,8 +165,8 @@ export async function openStore({
 }
 
 /**
- * The documents alone, for a command that needs no artifacts: it neither makes nor claims a place for them.
- * @throws StartRefusal as `openStore`, but for that place
+ * Opens only the documents, for a command that needs no artifacts: it neither creates nor claims a place for them.
+ * @throws StartRefusal like `openStore`, without the errors of that place
  */
 export async function openDocumentsAlone({
   home,
@@ -183,13 +183,13 @@ export async function openDocumentsAlone({
   return { documents: createVersionedStore(documents), close: () => documents.close() };
 }
 
-/** Brings documents of earlier releases to what this one keeps. */
+/** Upgrades documents of earlier releases. */
 async function upgradeDocuments(documents: DocumentEngine): Promise<void> {
   await adoptDocuments(documents);
   await eraseSupersededSecrets(documents);
 }
 
-/** The artifacts of a place that machines share, for as long as it is that of the database. */
+/** Artifacts of a shared place while it belongs to the database. */
 interface SharedPlace {
   readonly artifacts: ArtifactStore;
   close(): void;
@@ -227,11 +227,11 @@ async function openPlace(
   }
 }
 
-/** @throws StartRefusal 75, 78 as `assertPlace`, and where the database names no place */
+/** @throws StartRefusal 75, 78 like `assertPlace`, and if the database names no place */
 async function namedPlace(documents: DocumentEngine, place: ArtifactPlace): Promise<string> {
   const storeId = await assertPlace(documents, place);
   if (storeId !== undefined) return storeId;
-  throw new StartRefusal(EXIT_CONFIGURATION, 'The database names no place of results yet: there is nothing to read.');
+  throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no place of results yet: there is nothing to read.');
 }
 
 const readOnlyDocuments = (documents: DocumentStore): DocumentStore => ({
@@ -239,7 +239,7 @@ const readOnlyDocuments = (documents: DocumentStore): DocumentStore => ({
   transaction: () => Promise.reject(new Refusal('READ_ONLY', 'The service runs with --read-only on.')),
 });
 
-/** Effects of jobs write versions, as every other transaction does. */
+/** Wraps the transactions of jobs so that their effects write versions, like all others. */
 const withVersions = (shared: DatabaseDocuments, { versionsKept }: VersionLimits = {}): DatabaseDocuments => ({
   ...shared,
   jobTransaction: (change, options) =>
@@ -250,14 +250,14 @@ const withVersions = (shared: DatabaseDocuments, { versionsKept }: VersionLimits
 });
 
 interface VolumeInput {
-  /** On the volume of the copies of objects. */
+  /** Folder on the volume of cached objects. */
   readonly folder: string;
   readonly freeSpace?: FreeSpace;
   readonly lowWaterMark?: LowWaterMark | undefined;
   readonly hashApart?: HashApart | undefined;
 }
 
-/** The artifacts that machines share. @param storeId of the store that the place is, where its database names one */
+/** Opens the shared artifacts. @param storeId id of the store, if the database names one */
 export async function openSharedArtifacts(
   place: ArtifactPlace,
   storeId: string | undefined,
@@ -267,12 +267,12 @@ export async function openSharedArtifacts(
     const gauge = gaugeBy(callsTo(place.folder));
     return openArtifacts(place.folder, watchFreeSpace(place.folder, lowWaterMark, gauge), { storeId, hashApart });
   }
-  // Loaded by those alone who use it.
+  // loaded on demand
   const { openObjectArtifacts } = await import('./s3/object-store.js');
   return openObjectArtifacts({ ...place, freeSpace, hashApart });
 }
 
-/** The driver of PostgreSQL is loaded by those alone who use it. */
+/** Opens documents in a database; the PostgreSQL driver is loaded on demand. */
 async function openShared(options: DatabaseEngineOptions): Promise<DatabaseDocuments> {
   const { openDatabaseDocuments } = await import('./postgres/open-documents.js');
   return openDatabaseDocuments(options);
@@ -289,22 +289,28 @@ const timeOf = (shared: DatabaseDocuments | undefined): (() => number) => shared
 const assertDocuments = (home: Home, database: DatabasePlace | undefined): Promise<void> =>
   database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home);
 
-/** The results of a home's own documents are nobody's by those of a database, and would be swept. */
+/**
+ * Refuses a home with its own documents: for the documents of a database its results would be orphaned, and be
+ * deleted.
+ */
 async function assertNoDocuments(home: Home): Promise<void> {
   if (!(await isThere(join(home.documents, 'data.mdb')))) return;
   throw new StartRefusal(
     EXIT_CONFIGURATION,
-    `The home ${home.path} holds documents of its own; give the database another home.`,
+    `The home ${home.path} contains its own documents; use another home with the database.`,
   );
 }
 
-/** An empty store of documents would be made where the file is missing, and every artifact swept as nobody's. */
+/**
+ * Refuses a home with results but without documents: an empty store would be created, and every artifact deleted as
+ * orphaned.
+ */
 async function assertDocumentsWhereArtifactsAre(home: HomeFolders): Promise<void> {
   if (await isThere(join(home.documents, 'data.mdb'))) return;
   const orphans = (await readdir(home.artifacts).catch(() => [])).length;
   if (orphans === 0) return;
   throw new StartRefusal(
     EXIT_CONFIGURATION,
-    `The home ${home.path} holds ${orphans} results but no documents; restore them, or move its folder artifacts away to start empty.`,
+    `The home ${home.path} contains ${orphans} results but no documents; restore the documents, or move the folder artifacts away to start empty.`,
   );
 }

@@ -1,2 +1,2 @@
-/** Schema version of each kind's body as this version writes it: a larger one is a newer version's. */
+/** Schema version of bodies that this version writes; a higher one means a newer version. */
 export const SCHEMA_VERSION = 1;

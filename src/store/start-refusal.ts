@@ -1,11 +1,11 @@
-/** Exit statuses of sysexits.h that a supervisor can tell apart. */
+/** Exit statuses of sysexits.h that a supervisor can distinguish. */
 export const EXIT_TEMPORARY = 75;
 export const EXIT_CONFIGURATION = 78;
 
-/** The service must not start on this home; the message is one sentence for the person who started it. */
+/** Thrown if the service must not start on this home; the message is one sentence for the person who started it. */
 export class StartRefusal extends Error {
   override readonly name = 'StartRefusal';
-  /** 75 when another process holds the home, 78 when the home itself is at fault. */
+  /** 75 if another process holds the home, 78 if the home itself is at fault. */
   readonly exitStatus: number;
 
   constructor(

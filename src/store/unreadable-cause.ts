@@ -1,6 +1,6 @@
 import type { BodyReader, StoredDocument, UnreadableCause, UnreadableDocument } from './port.js';
 
-/** Why a stored document cannot be read; undefined of one that can, and where there is none. */
+/** Returns the reason why a stored document is unreadable; undefined for a readable or absent one. */
 export function causeOf(
   found: Pick<StoredDocument, 'id' | 'body'> | UnreadableDocument | undefined,
   read: BodyReader<unknown>,

@@ -77,9 +77,9 @@ test('a log as it was written holds, and says up to where it is signed', async (
 test('each edited, removed, repeated or moved entry is named, and is still found once all is hashed again', async () => {
   for (const at of [0, 2, 4]) {
     const edited = entries.map((entry, i) => (i === at ? { ...entry, author: 'mallory' } : entry));
-    expect(await checked({ log: edited })).toBe(`1 Entry ${at + 1}: its hash is not that of its content.`);
+    expect(await checked({ log: edited })).toBe(`1 Entry ${at + 1}: its hash does not match its content.`);
     const signed = at < 3 ? 3 : 5;
-    expect(await checked({ log: hashedAgain(edited) })).toBe(`1 Entry ${signed}: it is not the entry that was signed.`);
+    expect(await checked({ log: hashedAgain(edited) })).toBe(`1 Entry ${signed}: it differs from the signed entry.`);
     const removed = entries.toSpliced(at, 1);
     const reason = at === 4 ? 'it is missing: the log is signed up to entry 5' : `it has the number ${at + 2}`;
     expect(await checked({ log: removed })).toBe(`1 Entry ${at + 1}: ${reason}.`);
@@ -89,16 +89,16 @@ test('each edited, removed, repeated or moved entry is named, and is still found
   }
   const moved = entries.toSpliced(1, 2, entries[2]!, entries[1]!);
   expect(await checked({ log: moved })).toBe('1 Entry 2: it has the number 3.');
-  expect(await checked({ log: hashedAgain(moved) })).toBe('1 Entry 3: it is not the entry that was signed.');
+  expect(await checked({ log: hashedAgain(moved) })).toBe('1 Entry 3: it differs from the signed entry.');
 });
 
 test('another key, an edited signature and one that was taken away are found', async () => {
-  expect(await checked({ key: OTHER })).toBe(`1 Entry 3: of its seal, its key ${KEY.key_id} is not known.`);
+  expect(await checked({ key: OTHER })).toBe(`1 Entry 3: in its seal, its key ${KEY.key_id} is unknown.`);
   const disguised = { ...OTHER, key_id: KEY.key_id };
-  expect(await checked({ key: disguised })).toMatch(/^1 Entry 3: of its seal, its signature is not one of the key/);
+  expect(await checked({ key: disguised })).toMatch(/^1 Entry 3: in its seal, its signature does not match the key/);
   const forged = seals.map((seal, i) => (i === 1 ? { ...seal, signature: seals[0]!.signature } : seal));
-  expect(await checked({ sealed: forged })).toMatch(/^1 Entry 5: of its seal, its signature/);
-  expect(await checked({ sealed: seals.slice(1) })).toBe('1 Entry 5: the seal before its own is missing.');
+  expect(await checked({ sealed: forged })).toMatch(/^1 Entry 5: in its seal, its signature/);
+  expect(await checked({ sealed: seals.slice(1) })).toBe('1 Entry 5: the previous seal is missing.');
   // Without its signature an entry could be any other.
   expect(await checked({ sealed: seals.slice(0, 1) })).toBe('1 Entry 4: no signature covers it.');
   expect(await checked({ sealed: [] })).toBe('1 Entry 1: no signature covers it.');
@@ -120,7 +120,7 @@ test('a log that cannot be read is refused with its first such entry, before a b
   expect(await finishedHere(['audit', '--home', home])).toMatchObject({
     status: 2,
     out: '',
-    err: expect.stringContaining('The log of writes cannot be read: its entry 2; restore it from a backup.') as string,
+    err: expect.stringContaining('The audit log cannot be read: its entry 2; restore it from a backup.') as string,
   });
   const out = join(home, 'audit.jsonl');
   expect(await finishedHere(['audit', '--home', home, '--out', out])).toMatchObject({ status: 2 });

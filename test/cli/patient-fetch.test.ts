@@ -56,6 +56,6 @@ test('an answer that does not come in time is late, not absent, and the command 
     process.stderr.write = write;
   }
   expect(said.join('')).toMatch(
-    /^divisor: No answer came from .* within 0 seconds\. The work may still be running: .*divisor jobs/,
+    /^divisor: No response from .* within 0 seconds\. The work may still be running: .*divisor jobs/,
   );
 });

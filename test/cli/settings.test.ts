@@ -109,14 +109,14 @@ test.each([
   ['postgres://app:12#hidden@h/db', ADDRESS_FORM],
   ['postgres://app:12/hidden@h/db', ADDRESS_FORM],
   ['postgres://app:12?hidden@h/db', ADDRESS_FORM],
-  ['postgres://app@h/db?password=hidden', 'has the password behind ?: write user:password@host, or set PGPASSWORD'],
+  ['postgres://app@h/db?password=hidden', 'has the password after ?: write user:password@host, or set PGPASSWORD'],
   [
     'postgres://app:hidden@h/db?sslmod=verify-full',
-    'has an unknown parameter, perhaps sslmode is meant; the parameters are sslmode, sslrootcert, sslcert, sslkey, host, port, user, application_name',
+    'has an unknown parameter (did you mean sslmode?); the parameters are sslmode, sslrootcert, sslcert, sslkey, host, port, user, application_name',
   ],
   [
     'postgres://app:hidden@h/db?sslmode=verify-ful',
-    'has an unknown sslmode; it is one of disable, no-verify, verify-full, require, verify-ca',
+    'has an unknown sslmode; it must be one of disable, no-verify, verify-full, require, verify-ca',
   ],
 ])('an address of a database that is not accepted is never repeated: %s', (url, clause) => {
   for (const [argv, environment, source] of [

@@ -82,7 +82,7 @@ print(json.dumps([said, stored, [str(one.message)[:9] for one in warned], d.impo
       [
         expect.stringMatching(/^CLOSE of the table market is inf in row 2 /) as string,
         expect.stringMatching(/is a Series, which has no identifiers/) as string,
-        expect.stringMatching(/has 4 levels, of which 3 would be the column identifier/) as string,
+        expect.stringMatching(/has 4 levels, of which 3 would become the column identifier/) as string,
         expect.stringMatching(/^B\.feather must be one of \.xlsx, \.zip, \.csv/) as string,
       ],
       2,

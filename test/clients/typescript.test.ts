@@ -48,7 +48,7 @@ describe('against a running service', () => {
   afterAll(() => service.close());
 
   test('an operation that there is not is told by its name', async () => {
-    await expect(client.call('health' as never, {} as never)).rejects.toThrow('There is no operation health');
+    await expect(client.call('health' as never, {} as never)).rejects.toThrow('Unknown operation health');
   });
 
   test('a job is started, followed and answered with its result', async () => {

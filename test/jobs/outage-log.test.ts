@@ -16,7 +16,7 @@ test('an outage is told where it begins and where it is over, and no other failu
   log.end();
   expect(lines).toEqual([
     ['error', { job_id: 'a', err: defect }, 'a change of a job could not be written'],
-    ['warn', { cause: gone.message }, 'the jobs that run cannot be written; they go on'],
-    ['info', { seconds: 30 }, 'the jobs that run are written again'],
+    ['warn', { cause: gone.message }, 'running jobs cannot be written; they continue'],
+    ['info', { seconds: 30 }, 'running jobs are written again'],
   ]);
 });

@@ -73,13 +73,13 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
   const replaced = await started(`${next},${key}`);
   expect(opened(replaced)).toEqual(plain);
   expect(opened({ ...replaced, secrets: both.secrets })).toEqual(plain);
-  expect(() => first.secrets.open(replaced.texts[2]!)).toThrow('the key is another');
+  expect(() => first.secrets.open(replaced.texts[2]!)).toThrow('the key is a different one');
   const alone = await started(next);
   expect([alone.texts, opened(alone)]).toEqual([replaced.texts, plain]);
 
   const lost = await started(key); // without the one that encrypted: nothing is changed, and said when it is read
   expect(lost.texts).toEqual(replaced.texts);
-  expect(() => opened(lost)).toThrow('the key is another');
+  expect(() => opened(lost)).toThrow('the key is a different one');
 
   const back = await started(`${key} ${next}`);
   expect([back.texts, opened(back)]).toEqual([first.texts, plain]);

@@ -258,11 +258,11 @@ test('each signature in the middle that is left out, repeated or exchanged is fo
   expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 0 });
   for (let at = 0; at < 7; at++) {
     const place = `seal ${at + 1}`;
-    const missing = { seq: at + 2, reason: 'the seal before its own is missing' };
+    const missing = { seq: at + 2, reason: 'the previous seal is missing' };
     expect(verdictOf(seals.toSpliced(at, 1)), place).toEqual(missing);
     expect(verdictOf(seals.toSpliced(at, 0, seals[at]!)), place).toEqual({
       seq: at + 1,
-      reason: 'its seal is there twice',
+      reason: 'its seal occurs twice',
     });
     for (let other = at + 1; other < 8; other++)
       expect(verdictOf(seals.with(at, seals[other]!).with(other, seals[at]!)), place).toHaveProperty('reason');
@@ -277,12 +277,12 @@ test('signatures made before they were chained hold and are counted; the chain b
   expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 3 });
   expect(verdictOf(seals.toSpliced(1, 1))).toMatchObject({ sealed: 8, unchained: 2 }); // as before: nobody can know
   for (const at of [2, 3, 4, 5, 6]) expect(verdictOf(seals.toSpliced(at, 1))).toMatchObject({ seq: at + 2 });
-  expect(verdictOf(seals.slice(3))).toMatchObject({ seq: 4, reason: 'the seal before its own is missing' });
+  expect(verdictOf(seals.slice(3))).toMatchObject({ seq: 4, reason: 'the previous seal is missing' });
   const { previous: _, ...stripped } = seals[5]!;
   const late = { ...stripped, hash: hashOf(stripped) };
   expect(verdictOf(seals.with(5, { ...late, signature: signHash(NEW, late.hash) }))).toEqual({
     seq: 6,
-    reason: 'its seal does not name the one before it',
+    reason: 'its seal does not name the previous one',
   });
   const { entries: old, seals: all } = await sealedEachTime(8);
   expect(verifyAudit(old, { head: null, seals: all, keys })).toMatchObject({ sealed: 8, unchained: 8 });
@@ -300,5 +300,5 @@ test('a home whose log was written again is damaged by its signatures', async ()
   };
   expect(faultOf(entries)).toBeUndefined();
   const forged = writtenAgain(entries.map((each) => (each.seq === 2 ? { ...each, author: 'mallory' } : each)));
-  expect(faultOf(forged)).toEqual({ seq: 3, reason: 'it is not the entry that was signed' });
+  expect(faultOf(forged)).toEqual({ seq: 3, reason: 'it differs from the signed entry' });
 });

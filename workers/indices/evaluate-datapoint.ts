@@ -7,7 +7,7 @@ import { composerFor } from '../input/index-composer.js';
 import { onEngine } from '../input/numerics.js';
 import { openedMarket } from '../input/open-markets.js';
 
-/** Values of an expression on the latest session with data on or before a day. */
+/** Evaluates an expression on the latest session with data on or before a day. */
 export const evaluate: Task<'evaluate-datapoint'> = (
   { market: handle, documents, indexId, day: asked, expression, expects, identifiers, most },
   control,

@@ -7,7 +7,7 @@ import { composerFor } from '../input/index-composer.js';
 import { onEngine } from '../input/numerics.js';
 import { openedMarket } from '../input/open-markets.js';
 
-/** The chain behind one weight, as an IndexExplanation. */
+/** Explains one weight, as an IndexExplanation. */
 export const explain: Task<'explain'> = ({ market: handle, documents, models, indexId, identifier, asOf }, control) =>
   onEngine((engine) => {
     const market = openedMarket(handle);
@@ -15,7 +15,7 @@ export const explain: Task<'explain'> = ({ market: handle, documents, models, in
     const composer = composerFor({ market, documents, models, until: day, engine }, control);
     const column = market.identifiers.indexOf(identifier);
     const explanation = explainWeight(composer, indexId, { column, asOf: day, engine });
-    const weightingType = (id: string): string => documents[id]!.pipeline!.weighting.type; // Asked of rule-driven documents.
+    const weightingType = (id: string): string => documents[id]!.pipeline!.weighting.type; // only called for rule-driven documents
     return answerBytes(
       JSON.stringify(toIndexExplanation(explanation, { indexId, identifier, requestedAsOf: asOf, weightingType })),
     );

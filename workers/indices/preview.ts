@@ -8,8 +8,8 @@ import { onEngine } from '../input/numerics.js';
 import { openedMarket } from '../input/open-markets.js';
 
 /**
- * What an index would consist of on a day, as a PreviewResponse; without a day on its base date, a derived one at its
- * first rebalance.
+ * Computes the composition of an index on a day, as a PreviewResponse. Default: the base date, or the first rebalance
+ * of a derived index.
  */
 export const preview: Task<'preview'> = ({ market: handle, documents, models, indexId, asOf }, control) =>
   onEngine((engine) => {

@@ -35,7 +35,7 @@ import { onEngine } from '../input/numerics.js';
 import { unannounced } from './unannounced.js';
 import { openedMarket } from '../input/open-markets.js';
 
-/** The orders that bring accounts to an index, as a RebalancePack. */
+/** Computes the orders that align accounts with an index, as a RebalancePack. */
 export const rebalancePack: Task<'rebalancePack'> = async (question, control) => {
   const { indexId, format } = question;
   const pack = await onEngine((engine) => packFor(question, engine, control));
@@ -45,13 +45,16 @@ export const rebalancePack: Task<'rebalancePack'> = async (question, control) =>
 function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskControl) {
   const market = openedMarket(question.market);
   const { documents, models, indexId, request } = question;
-  const asked = request.as_of === null ? (market.dates.at(-1) ?? 0) : dayFrom(request.as_of);
-  const composer = composerFor({ market, documents, models, until: asked, engine }, control);
+  const requestedDay = request.as_of === null ? (market.dates.at(-1) ?? 0) : dayFrom(request.as_of);
+  const composer = composerFor({ market, documents, models, until: requestedDay, engine }, control);
   const sm = composer.market(indexId);
-  const session = sessionWithData(sm, asked);
+  const session = sessionWithData(sm, requestedDay);
   if (session < 0) {
     const first = market.dates.length === 0 ? 'no date' : formatDay(market.dates[0]!);
-    throw new Refusal('NO_DATA_AT_DATE', `as_of ${formatDay(asked)} is before the first date of the store, ${first}.`);
+    throw new Refusal(
+      'NO_DATA_AT_DATE',
+      `as_of ${formatDay(requestedDay)} is before the first date of the store, ${first}.`,
+    );
   }
   const composition = compositionFor(composer, { indexId, session, engine, called: question.called });
   const maxStaleSessions = priceSessions(treatmentOf(documents[indexId]!, (id) => documents[id])!); // one that decides
@@ -71,7 +74,7 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     ...pack,
     reconciliation: reconciliationOf(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
     findings: orderFindings([
-      ...(request.as_of === null ? [] : pricedBefore(sm, asked, session)),
+      ...(request.as_of === null ? [] : pricedBeforeFindings(sm, requestedDay, session)),
       ...shortVolumes(sm, session, request.adv_sessions),
       ...composition.findings,
       ...findings,
@@ -87,7 +90,7 @@ interface Reconcilable extends PackedNames {
   readonly session: number;
 }
 
-/** What has changed since the announcement; null until the day after it. */
+/** Lists the changes since the announcement; null until the day after it. */
 function reconciliationOf(sm: SessionMarket, { question, composition, session, names, accounts }: Reconcilable) {
   const { documents, indexId, request } = question;
   const decision = sm.sessionAt(dayFrom(composition.decision));
@@ -105,7 +108,7 @@ function reconciliationOf(sm: SessionMarket, { question, composition, session, n
 
 type Account = RebalancePackQuestion['request']['accounts'][number];
 
-/** Holdings by value as the shares that they are at the prices of the pack. */
+/** Converts holdings by value to shares at the prices of the pack. */
 function inShares(account: Account, names: readonly KnownName[]): Account {
   const priceOf = new Map(names.map(({ identifier, price }) => [identifier, price]));
   const holdings = account.holdings.map(({ identifier, shares, value }) => ({
@@ -117,14 +120,14 @@ function inShares(account: Account, names: readonly KnownName[]): Account {
 }
 
 interface PackComposition {
-  /** Effective date of the rebalance that the pack is for; null where the calendar has none. */
+  /** Effective date of the pack's rebalance; null if the calendar has none. */
   readonly effective: string | null;
-  /** Session on which it was decided. */
+  /** Session of the decision. */
   readonly decision: string;
   readonly basis: 'announced' | 'indicative' | 'in_force';
-  /** By column of the market, as they are traded: what names that have ended since had is the others'. */
+  /** Weights to trade by column of the market: those of ended securities are distributed to the others. */
   readonly weights: ReadonlyMap<number, number>;
-  /** As they were decided. */
+  /** Weights as decided. */
   readonly announced: ReadonlyMap<number, number>;
   readonly replacements: ReturnType<typeof toReplacements>;
   readonly findings: readonly Finding[];
@@ -138,8 +141,9 @@ interface Composed {
 }
 
 /**
- * The composition to be traded: that announced for the next rebalance, of the schedule or called for by a breach, on the
- * session itself too; before its announcement what the rules would decide today, or the latest solution of a derived index.
+ * Returns the composition to trade: the announced one for the next rebalance, scheduled or triggered by a breach,
+ * including a rebalance on the session itself; before its announcement the decision of the rules today, or the latest
+ * solution of a derived index.
  */
 function compositionFor(composer: Composer, { indexId, session, engine, called }: Composed): PackComposition {
   const document = composer.document(indexId);
@@ -177,13 +181,13 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   };
 }
 
-/** The change of constituents between reviews that takes effect next, if it is announced. */
+/** Returns the next announced change of constituents between reviews. */
 function changeFor(composer: Composer, indexId: string, session: number): PendingComposition | undefined {
   const compositions = hasMemberChanges(composer, indexId) ? knownCompositions(composer, indexId) : undefined;
   return compositions && pendingChange(composer, { indexId, session, list: compositions.list });
 }
 
-/** Orders for a change of constituents between reviews. */
+/** Returns the composition of a change of constituents between reviews. */
 function changedConstituents(
   sm: SessionMarket,
   { effective, composition }: PendingComposition,
@@ -201,7 +205,7 @@ function changedConstituents(
   };
 }
 
-/** Whether a rebalance to come is more than the selection and weighting of the first text at one close. */
+/** Returns true if the next rebalance has more than one review or one phase of the first text. */
 function isReviewed([first, ...others]: readonly NextRebalance[]): boolean {
   return (
     first !== undefined &&
@@ -210,7 +214,7 @@ function isReviewed([first, ...others]: readonly NextRebalance[]): boolean {
 }
 
 interface OrdersInput extends Pick<Composed, 'indexId' | 'session' | 'engine'> {
-  /** Announced rebalances of one session; none before they are announced. */
+  /** Announced rebalances of one session; empty before the announcement. */
   readonly next: readonly NextRebalance[];
 }
 
@@ -224,7 +228,7 @@ interface PackOrders {
   readonly findings: readonly Finding[];
 }
 
-/** What the pipeline decides on its reference date, or today where nothing is announced. */
+/** Decides the pipeline on its reference date, or today if nothing is announced. */
 function plainOrders(composer: Composer, { indexId, session, engine, next: [next] }: OrdersInput): PackOrders {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
@@ -236,7 +240,10 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
   const { resolved } = preview;
   const decision = resolved?.decision;
   if (resolved === null || decision?.kind !== 'decided')
-    throw new Refusal('EMPTY_INDEX', `The index ${indexId} holds nothing as decided on ${formatDay(decidedOn)}.`);
+    throw new Refusal(
+      'EMPTY_INDEX',
+      `The index ${indexId} has no constituents by the decision of ${formatDay(decidedOn)}.`,
+    );
   const pricing = Math.min(sm.sessionAt(next?.pricing ?? decidedOn), session);
   const timing = { date: day, also: [], session, decision: resolved.session, announced: null };
   const traded = takeEffect(
@@ -256,7 +263,7 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
   };
 }
 
-/** What the reviews of one session, or a close of a phase, lead to as if it took effect today. */
+/** Applies the reviews of one session, or a close of a phase, as if they took effect today. */
 function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
   const sm = composer.market(indexId);
   const known = knownCompositions(composer, indexId)?.list ?? [];
@@ -277,7 +284,7 @@ function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersIn
 }
 
 function allEnded(indexId: string, decided: Day): Refusal {
-  const message = `Every name that the index ${indexId} holds as decided on ${formatDay(decided)} has ended.`;
+  const message = `Every constituent of the index ${indexId} by the decision of ${formatDay(decided)} has ended.`;
   return new Refusal('EMPTY_INDEX', message);
 }
 
@@ -289,11 +296,11 @@ interface PackMarket {
   readonly question: RebalancePackQuestion;
   readonly session: number;
   readonly weights: ReadonlyMap<number, number>;
-  /** Of the names held. */
+  /** Columns of the held securities. */
   readonly columns: ReadonlySet<number>;
 }
 
-/** What is traded or held, by identifier. @throws Refusal FX_MISSING */
+/** Lists the traded or held securities by identifier. @throws Refusal FX_MISSING */
 function namesOf(sm: SessionMarket, { question, session, weights, columns }: PackMarket): KnownName[] {
   const { documents, indexId, request } = question;
   const rates = exchangeRates(sm, documents[indexId]!.currency);
@@ -305,8 +312,8 @@ function namesOf(sm: SessionMarket, { question, session, weights, columns }: Pac
     .toSorted((a, b) => compareText(a.identifier, b.identifier));
 }
 
-/** What is asked of a date without closes is answered of the last session before it that has some. */
-function pricedBefore({ sessions, market, calendar }: SessionMarket, asked: Day, session: number): Finding[] {
+/** Warns if a date has no closes, so that the last session before it prices the orders. */
+function pricedBeforeFindings({ sessions, market, calendar }: SessionMarket, asked: Day, session: number): Finding[] {
   const day = sessions[session]!;
   if (day === asked) return [];
   const wanted = formatDay(asked);
@@ -317,10 +324,10 @@ function pricedBefore({ sessions, market, calendar }: SessionMarket, asked: Day,
   return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'as_of', value: wanted }];
 }
 
-/** A mean volume over fewer sessions than were asked for. */
+/** Warns if the mean volume covers fewer sessions than requested. */
 function shortVolumes({ sessions, market }: SessionMarket, session: number, asked: number): Finding[] {
   const held = session + 1;
   if (held >= asked || !market.fields.has('VOLUME')) return [];
-  const message = `adv_sessions is ${asked}, and the store has ${held} sessions up to ${formatDay(sessions[session]!)}: the mean volume is of those.`;
+  const message = `adv_sessions is ${asked}, and the store has ${held} sessions up to ${formatDay(sessions[session]!)}: the mean volume covers those.`;
   return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'adv_sessions', value: asked }];
 }

@@ -6,7 +6,9 @@ import { composerFor } from '../input/index-composer.js';
 import { onEngine } from '../input/numerics.js';
 import { openedMarket } from '../input/open-markets.js';
 
-/** The level of an index that nobody stored, at a number of sessions from its base to the end of the market. */
+/**
+ * Computes the level of an index that is not stored, at a number of sessions from its base to the end of the market.
+ */
 export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, indexId, points }, control) =>
   onEngine((engine) => {
     const market = openedMarket(handle);

@@ -14,7 +14,7 @@ import { composerFor } from '../input/index-composer.js';
 import { onEngine } from '../input/numerics.js';
 import { openedMarket } from '../input/open-markets.js';
 
-/** Effects of a change of definition on a day, as a WhatIfResponse. */
+/** Computes the effects of a change of definition on a day, as a WhatIfResponse. */
 export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: requested, findings }, control) =>
   onEngine((engine) => {
     const market = openedMarket(handle);

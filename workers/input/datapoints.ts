@@ -3,7 +3,7 @@ import type { SessionMarket } from '#domain/market/session-market.js';
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 
-/** Datapoints on the terms of an index, or of plain names. */
+/** Returns the datapoints with the settings of an index, or of plain securities. */
 export function datapointsOf(
   market: SessionMarket,
   terms: { readonly treatment: TreatmentSpec; readonly currency: string } | null,

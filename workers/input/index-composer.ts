@@ -15,14 +15,14 @@ export interface ComposeQuestion {
   readonly market: MarketData;
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles | undefined;
-  /** Last day of which anything is known. */
+  /** Last day of known data. */
   readonly until: Day;
   readonly engine: Engine;
   /** Earlier contents of the market that decisions see. Default: the market. */
   readonly known?: KnownMarkets;
 }
 
-/** A composer for an interactive question; the thread keeps its calendars. */
+/** Creates a composer for an interactive question; the thread keeps its calendars. */
 export function composerFor(
   { market, documents, models, until, engine, known }: ComposeQuestion,
   control: TaskControl,

@@ -7,7 +7,7 @@ import type { HashedFile, KnownFiles } from '#jobs/tasks/files.js';
 import { decodeChange, type ContentChange } from '#market/versions/content-change.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';
 
-/** What was known of a market, from the changes back to its earlier contents. @cost of the files, when first asked */
+/** Opens the earlier contents of a market from the changes back to them. @cost a read of the files at the first use */
 export function openedKnown(market: MarketData, files: KnownFiles | undefined): { readonly known?: KnownMarkets } {
   if (files === undefined) return {};
   let opened: KnownMarkets | undefined;
@@ -19,12 +19,12 @@ export function openedKnown(market: MarketData, files: KnownFiles | undefined): 
   return { known: { at: (day) => (opened ??= open(files)).at(day) } };
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE where the file is missing or damaged */
+/** @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged */
 export function changeIn(file: HashedFile): ContentChange {
   return decodeChange(bytesOf(file));
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE where the file is missing or damaged */
+/** @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged */
 export function bytesOf({ path, sha256 }: HashedFile): Uint8Array {
   const bytes = readIfThere(path);
   if (bytes === undefined || createHash('sha256').update(bytes).digest('hex') !== sha256)
@@ -40,6 +40,6 @@ function readIfThere(path: string): Uint8Array | undefined {
   try {
     return readFileSync(path);
   } catch {
-    return undefined; // Gone, as a file that is damaged.
+    return undefined; // absent, which is reported like damage
   }
 }

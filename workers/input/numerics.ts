@@ -3,38 +3,35 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { openEngine, type EngineChoice, type EngineSetting } from '#kernels/engines/open-engine.js';
 import type { ThreadData } from '#jobs/thread-messages.js';
 
-/** Arena that a thread keeps between tasks; one that grew beyond it is given back to the system. */
+/** Maximum arena that a thread keeps between tasks; a larger one is returned to the system. */
 const ARENA_BYTES_MAX = 256 * 2 ** 20;
 
 let opened: Promise<EngineChoice> | undefined;
 
 /**
- * The engine of this thread, by the setting the pool was made with; opened when first asked for. It may be float32: for
- * results that tell their precision. Its memory serves one task after the other: allocate inside `scope`.
+ * Returns the engine of this thread by the setting of the pool, opened at the first use. It may be float32, for
+ * results that state their precision. Its memory serves one task at a time: allocate inside `scope`.
  */
 export async function numerics(): Promise<Engine> {
   return (await choice()).engine;
 }
 
-/**
- * Runs synchronous work in float64, whatever the setting says; what it allocated is given back, all of it when it was
- * much.
- */
+/** Runs synchronous work in float64, whatever the setting; frees its allocations, and a large arena completely. */
 export async function onEngine<T>(work: (engine: Engine) => T): Promise<T> {
-  return scoped((await choice()).exact, work);
+  return runScoped((await choice()).exact, work);
 }
 
-/** The same on the engine of the setting, for a result that tells its precision. */
+/** Runs work on the configured engine, for a result that states its precision. */
 export async function onProductEngine<T>(work: (engine: Engine) => T): Promise<T> {
-  return scoped(await numerics(), work);
+  return runScoped(await numerics(), work);
 }
 
 function choice(): Promise<EngineChoice> {
   const data = dataOf(Piscina.workerData);
-  return (opened ??= openEngine(data.numerics as EngineSetting, () => sharedThreads(data))); // The settings know no other names.
+  return (opened ??= openEngine(data.numerics as EngineSetting, () => sharedThreads(data))); // the settings allow no other names
 }
 
-function scoped<T>(engine: Engine, work: (engine: Engine) => T): T {
+function runScoped<T>(engine: Engine, work: (engine: Engine) => T): T {
   try {
     return engine.scope(() => work(engine));
   } finally {
@@ -42,14 +39,14 @@ function scoped<T>(engine: Engine, work: (engine: Engine) => T): T {
   }
 }
 
-/** Threads that no pool of ours made (tests) have no data. */
+/** Returns the data of a thread; threads outside our pools (tests) have none. */
 function dataOf(data: unknown): ThreadData {
-  return (data as ThreadData | null | undefined) ?? { numerics: 'auto', threads: 1, running: new Int32Array(1) }; // Written by createPool alone.
+  return (data as ThreadData | null | undefined) ?? { numerics: 'auto', threads: 1, running: new Int32Array(1) }; // written only by createPool
 }
 
 /**
- * This thread and its share of those that have no task: what a large problem may use. Tasks that begin meanwhile are
- * served all the same.
+ * Returns this thread and its share of the idle ones: the threads that a large problem may use. Tasks that start
+ * meanwhile still run.
  */
 export function sharedThreads({ threads, running }: Omit<ThreadData, 'numerics'>): number {
   const busy = Math.max(1, Atomics.load(running, 0));

@@ -8,14 +8,13 @@ import {
 import type { MarketData } from '#domain/market/market-data.js';
 import { reportPanelMemory } from '#market/panels/gc-pressure.js';
 
-/** Versions of stores that a thread keeps open: the served one, and the one before it while work on it ends. */
+/** Maximum number of open store versions per thread: the served one, and its predecessor while work on it ends. */
 const OPEN_MAX = 2;
 
 const open = new Map<string, MarketData>();
 
 /**
- * The market of a handle, opened once in this thread: what is derived from it (alignments, growth factors) is kept with
- * it.
+ * Returns the market of a handle, opened once per thread; derived data (alignments, growth factors) is cached with it.
  * @cost of `openMarket` at the first use
  */
 export function openedMarket(handle: MarketHandle): MarketData {
@@ -24,15 +23,17 @@ export function openedMarket(handle: MarketHandle): MarketData {
   return market;
 }
 
-/** Days from which on a thread keeps the latest market open: the runs of a store end on few days. */
+/**
+ * Maximum number of start days for which a thread keeps the latest market open: the runs of a store end on few days.
+ */
 const SINCE_MAX = 4;
 
-/** The latest market that was opened without what it settled before a day, by those days. */
+/** Latest market, opened without the data that it settled before a day, by those days. */
 let since: { readonly key: string; readonly opened: MarketData; readonly byDay: Map<number, MarketData> } | undefined;
 
 /**
- * As `openMarketSince`: the tables are parsed once for all runs that are extended on a market, and what is derived from it
- * is kept for those that are since the same day.
+ * Opens a market like `openMarketSince`: the tables are parsed once for all runs that are extended on a market, and
+ * derived data is cached per start day.
  */
 export function openedSince(handle: MarketHandle, after: number): MarketData {
   const key = marketKey(handle);
@@ -45,7 +46,7 @@ export function openedSince(handle: MarketHandle, after: number): MarketData {
   return market;
 }
 
-/** Keeps a market that this thread has made, for work on it to come. */
+/** Keeps a market that this thread created, for later work on it. */
 export function keepOpen(market: MarketData): void {
   open.delete(marketKey(market));
   open.set(marketKey(market), market);

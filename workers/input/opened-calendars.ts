@@ -3,7 +3,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 
 let calendars: Calendars | undefined;
 
-/** The calendars of the service, opened once in this thread. */
+/** Returns the calendars of the service, opened once per thread. */
 export function openedCalendars(): Calendars {
   return (calendars ??= openCalendars());
 }

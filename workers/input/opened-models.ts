@@ -7,7 +7,7 @@ import { partsByDate } from '#domain/risk/imported/model-dates.js';
 import { packedMatrix } from '#domain/risk/packed-matrix.js';
 import { storedDoubles, storedMatrix } from './stored-matrix.js';
 
-/** The stored risk models of a task, each read when it is first asked for. */
+/** Opens the stored risk models of a task, each read at its first use. */
 export function openedModels(files: ModelFiles = {}): StoredModels {
   const opened = new Map<string, StoredModel>();
   return (modelId) => {
@@ -21,7 +21,7 @@ export function openedModels(files: ModelFiles = {}): StoredModels {
   };
 }
 
-/** Its numbers are read when they are first asked for: who measures by factors leaves the matrix where it lies. */
+/** Opens a model whose numbers are read at their first use: measurement by factors does not read the matrix. */
 function openedModel(modelId: string, file: ModelFile): StoredModel {
   const { path, names, observedEnd, factors, dates } = file;
   if (dates !== undefined) return importedModel(modelId, { ...file, dates });
@@ -34,14 +34,14 @@ function openedModel(modelId: string, file: ModelFile): StoredModel {
   };
 }
 
-/** The newest model of an imported one, with those of earlier dates. */
+/** Opens the newest model of an imported one, with those of earlier dates. */
 function importedModel(
   modelId: string,
   { path, names, factors, dates }: ModelFile & Required<Pick<ModelFile, 'dates'>>,
 ): StoredModel {
   const K = factors?.names.length ?? 0;
   const numbers = once(() => storedDoubles(path));
-  const ofFactors = once(() => storedDoubles(factors!.path)); // Asked of a model with factors.
+  const ofFactors = once(() => storedDoubles(factors!.path)); // only called for a model with factors
   const models = partsByDate(names, dates, K).map(({ date, names: own, at, factorsAt }): StoredModel => {
     const n = own.length;
     const factorsEnd = factorsAt + n * K + K * K + n;
@@ -57,5 +57,5 @@ function importedModel(
     };
   });
   const [newest, ...earlier] = models.toReversed();
-  return { ...newest!, earlier }; // An imported model has a date.
+  return { ...newest!, earlier }; // an imported model has a date
 }

@@ -4,7 +4,7 @@ import { packedMatrix, type PackedMatrix } from '#domain/risk/packed-matrix.js';
 import type { StoredMatrix } from '#jobs/tasks/indices.js';
 
 /**
- * The matrix read last: a long body is asked for part by part. Files are never written again, so a path names its
+ * The matrix read last, because a long body is requested in parts. Files are never rewritten, so a path identifies its
  * content.
  */
 let latest: { readonly path: string; readonly at: number; readonly matrix: PackedMatrix } | undefined;
@@ -20,7 +20,7 @@ export function storedMatrix({ path, order, at }: StoredMatrix): PackedMatrix {
   return latest.matrix;
 }
 
-/** Numbers of a stored model. @throws Refusal DOCUMENT_UNREADABLE */
+/** Reads the numbers of a stored model. @throws Refusal DOCUMENT_UNREADABLE */
 export function storedDoubles(path: string): Float64Array {
   try {
     const bytes = readFileSync(path);
@@ -28,7 +28,7 @@ export function storedDoubles(path: string): Float64Array {
     const { buffer, byteOffset, byteLength } = isAligned ? bytes : Uint8Array.from(bytes);
     return new Float64Array(buffer, byteOffset, byteLength / Float64Array.BYTES_PER_ELEMENT);
   } catch (cause) {
-    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored risk model cannot be read: its numbers are not there.', null, {
+    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored risk model cannot be read: its numbers are missing.', null, {
       cause,
     });
   }

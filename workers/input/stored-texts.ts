@@ -5,19 +5,19 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { HashedFile } from '#jobs/tasks/files.js';
 
 /**
- * The value of a stored text.
- * @throws Refusal DOCUMENT_UNREADABLE when it is gone or has another content than was written
+ * Parses a stored text.
+ * @throws Refusal DOCUMENT_UNREADABLE if it is missing or its content has changed
  */
 export function readJson(file: HashedFile): unknown {
   return JSON.parse(new TextDecoder().decode(readStored(file)));
 }
 
-/** The stored plan of a run. @throws Refusal DOCUMENT_UNREADABLE */
+/** Reads the stored plan of a run. @throws Refusal DOCUMENT_UNREADABLE */
 export function planIn(file: HashedFile): BacktestPlan {
-  return readJson(file) as BacktestPlan; // Its hash is that of what the job wrote.
+  return readJson(file) as BacktestPlan; // its hash matches what the job wrote
 }
 
-/** The bytes of a stored text. @throws Refusal DOCUMENT_UNREADABLE */
+/** Reads the bytes of a stored text. @throws Refusal DOCUMENT_UNREADABLE */
 export function readStored({ path, sha256 }: HashedFile): Uint8Array<ArrayBuffer> {
   let bytes: Uint8Array<ArrayBuffer>;
   try {
@@ -32,7 +32,7 @@ export function readStored({ path, sha256 }: HashedFile): Uint8Array<ArrayBuffer
 function unreadable(cause?: unknown): Refusal {
   return new Refusal(
     'DOCUMENT_UNREADABLE',
-    'The stored run cannot be read: its file is gone or has another content than was written.',
+    'The stored run cannot be read: its file is missing or its content has changed.',
     null,
     cause === undefined ? {} : { cause },
   );

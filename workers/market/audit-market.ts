@@ -9,11 +9,11 @@ import { writeMarket } from '#market/content/write-market.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 import { openedMarket } from '../input/open-markets.js';
 
-/** What is probably wrong in a market. */
+/** Finds the data warnings of a market. */
 export const auditMarket: Task<'audit-market'> = ({ market }, control) =>
   audit(openedMarket(market), market.adjustment, (fraction) => control.report(fraction));
 
-/** Writes a market as a store of its own, with repairs applied. */
+/** Writes a repaired market as a new store. */
 export const repairMarket: Task<'repair-market'> = async (
   { market, repairs, folder, datasetId, calendars },
   control,

@@ -5,7 +5,7 @@ import { createJsonWriter } from '#views/json-writer.js';
 import { answerBytes } from '../output/hand-over.js';
 import { openedMarket } from '../input/open-markets.js';
 
-/** Coverage of a market through time: a CoverageHistoryResponse as JSON. */
+/** Computes the coverage of a market through time: a CoverageHistoryResponse as JSON. */
 export const coverage: Task<'coverage'> = ({ market: handle }) => {
   const market = openedMarket(handle);
   const { priced, expected } = coverageHistory(market);

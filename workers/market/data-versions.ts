@@ -16,22 +16,22 @@ import { dataDifferenceView } from '#views/data-difference-view.js';
 import { bytesOf, changeIn, damagedContent } from '../input/known-contents.js';
 import { keepOpen, openedMarket } from '../input/open-markets.js';
 
-/** How a content is made from the one that came after it. */
+/** Computes the change from a content to the previous one. */
 export const changeOfContent: Task<'content-change'> = async (input) => {
   const [before, after] = [openedMarket(input.before), openedMarket(input.after)];
   return {
-    back: hashed(encodeChange(contentChange(before, after))),
-    forth: input.isBothWays ? hashed(encodeChange(contentChange(after, before))) : null,
+    back: withHash(encodeChange(contentChange(before, after))),
+    forth: input.isBothWays ? withHash(encodeChange(contentChange(after, before))) : null,
     rows: changeCounts(before, after),
   };
 };
 
-function hashed(encoded: Uint8Array): HashedBytes {
+function withHash(encoded: Uint8Array): HashedBytes {
   const bytes = new Uint8Array(encoded);
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** A piece of a whole content, behind those before it. */
+/** Appends a part of a complete content. */
 export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }) => {
   const { piece, next } = encodeContent(openedMarket(market), from);
   const file = openSync(path, 'a', 0o600);
@@ -40,23 +40,23 @@ export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }
   } finally {
     closeSync(file);
   }
-  trimMemory(); // what pieces before left
+  trimMemory(); // left over from earlier parts
   return { next };
 };
 
-/** The content of a copy and of the changes from it, which has the hash that it had. */
+/** Restores a content from a copy and later changes, and verifies its hash. */
 export const copiedMarket: Task<'copied-market'> = async ({ content, changes, contentHash, ...of }) => {
   const copied = decodeContent(bytesOf(content));
   return soundMarket(changes.length === 0 ? copied : earlierContent(copied, changes.map(changeIn)), of, contentHash);
 };
 
-/** An earlier content of a data store, which has the hash that it had. */
+/** Restores an earlier content of a data store, and verifies its hash. */
 export const earlierMarket: Task<'earlier-market'> = async ({ last, changes, contentHash }) => {
   const base = openedMarket(last);
   return soundMarket(earlierContent(base, changes.map(changeIn)), base, contentHash);
 };
 
-/** @throws Refusal DOCUMENT_UNREADABLE where the content has another hash */
+/** @throws Refusal DOCUMENT_UNREADABLE if the content has another hash */
 async function soundMarket(
   content: MarketContent,
   { datasetId, adjustment, currency = null }: Pick<MarketData, 'datasetId' | 'adjustment' | 'currency'>,
@@ -69,7 +69,7 @@ async function soundMarket(
   return { handle: { ...shareMarket(market), digests } };
 }
 
-/** Values that two contents have otherwise. */
+/** Lists values that differ between two contents. */
 export const dataDifference: Task<'data-difference'> = async ({ before, after, from, to, ...terms }) => {
   const view = { from, to, ...differenceOf(openedMarket(before), openedMarket(after), terms) };
   return { bytes: new TextEncoder().encode(JSON.stringify(dataDifferenceView(view))) };

@@ -7,7 +7,10 @@ import { createJsonWriter } from '#views/json-writer.js';
 import { writeDatedTable } from '#views/table-json.js';
 import { answerBytes } from '../output/hand-over.js';
 
-/** The body of PricesResponse as JSON, its table as CSV, or as an Arrow stream with all but the table in its metadata. */
+/**
+ * Writes the body of PricesResponse as JSON, its table as CSV, or as an Arrow stream with the other members in its
+ * metadata.
+ */
 export const prices: Task<'prices'> = ({ identifier, bars, request, format }: PricesInput) => {
   const table = priceSeries(bars, request);
   const body = { identifier, interval: request.interval };
@@ -15,7 +18,7 @@ export const prices: Task<'prices'> = ({ identifier, bars, request, format }: Pr
   return answerBytes(format === 'arrow' ? encodeArrowTable(table, body) : pricesJson(table, body));
 };
 
-/** Bytes of a number and its comma, more or less. */
+/** Approximate bytes of a number and its comma. */
 const NUMBER_BYTES = 10;
 
 function pricesJson(

@@ -11,7 +11,7 @@ import { reportSeries } from '#market/content/series-rows.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 import { keepOpen, openedMarket } from '../input/open-markets.js';
 
-/** The next version of a store: what is held with what its source has now, and what that changed. */
+/** Builds the next version of a store from the stored data and its source, and lists the changes. */
 export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, options, calendars }, control) => {
   const before = openedMarket(held);
   const source = openMarket(fresh);
@@ -73,8 +73,8 @@ interface Versions {
 }
 
 /**
- * What needs no hashing: the days that were held, while no name and no field has come or gone, and tables that came
- * whole or are those held.
+ * Returns the digests that need no hashing: those of earlier days, if no security and no field was added or removed,
+ * and of tables that arrived complete or are unchanged.
  */
 function knownDigests(
   { held, fresh, before, source, content }: Versions,

@@ -2,10 +2,10 @@ import type { Task, TaskName } from '#jobs/tasks.js';
 import { openedMarket } from '../input/open-markets.js';
 
 /**
- * Loads the code of tasks, and where there is a market opens it and makes the run of a plan and a risk model, which are thrown
- * away, so that whoever asks next does not wait for it.
- * @throws CancelledError between two of them, of which those that were loaded stay so, and within a run
- * @throws Refusal what a backtest or an estimate refuses
+ * Loads the code of tasks, and if there is a market, opens it and computes a run and a risk model, which are
+ * discarded, so that later requests do not wait.
+ * @throws CancelledError between two of them, and within a run; loaded code stays loaded
+ * @throws Refusal of a backtest or an estimate
  */
 export function warmUp(tasks: { readonly [N in TaskName]: () => Promise<unknown> }): Task<'warm-up'> {
   return async ({ names, market, plan }, control) => {
@@ -15,8 +15,8 @@ export function warmUp(tasks: { readonly [N in TaskName]: () => Promise<unknown>
     }
     if (market) openedMarket(market);
     if (market && plan) {
-      await (await import('../runs/backtest.js')).practiseRun(market, plan, control);
-      await (await import('../risk/estimate-risk-model.js')).practiseModel(market, control);
+      await (await import('../runs/backtest.js')).warmUpRun(market, plan, control);
+      await (await import('../risk/estimate-risk-model.js')).warmUpModel(market, control);
     }
     return null;
   };

@@ -7,7 +7,7 @@ import { onEngine } from '../input/numerics.js';
 import { openedMarket } from '../input/open-markets.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
-/** An optimisation of an index under constraints, as an OptimisationRunResult. */
+/** Optimises an index under constraints, as an OptimisationRunResult. */
 export const optimise: Task<'optimise'> = async (input, control) => {
   const { runId, documents, models, constraints, request } = input;
   const market = openedMarket(input.market);

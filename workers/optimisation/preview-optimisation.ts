@@ -7,7 +7,7 @@ import { composerFor } from '../input/index-composer.js';
 import { onEngine } from '../input/numerics.js';
 import { openedMarket } from '../input/open-markets.js';
 
-/** The weights that an optimisation comes to, as a PreviewResponse. */
+/** Computes the weights of an optimisation, as a PreviewResponse. */
 export const previewOfOptimisation: Task<'preview-optimisation'> = ({ market: handle, ...question }, control) =>
   onEngine((engine) => {
     const { documents, models, indexId, request } = question;

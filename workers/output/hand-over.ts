@@ -3,7 +3,7 @@ import { move, transferableSymbol, valueSymbol } from 'piscina';
 import type { AnswerBytes, HashedBytes } from '#jobs/tasks/files.js';
 
 /**
- * Bytes of an answer with their hash, on a buffer of their own that can leave the thread.
+ * Copies response bytes with their hash to a separate buffer that can leave the thread.
  * @cost one pass of SHA-256
  */
 export function hashedBytes(content: string | Uint8Array): HashedBytes {
@@ -11,17 +11,15 @@ export function hashedBytes(content: string | Uint8Array): HashedBytes {
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** Bytes of an answer, on a buffer of their own that can leave the thread. */
+/** Copies response bytes to a separate buffer that can leave the thread. */
 export function answerBytes(content: string | Uint8Array): AnswerBytes {
   return { bytes: typeof content === 'string' ? new TextEncoder().encode(content) : ownBytes(content) };
 }
 
 /**
- * Marks a task's outcome so that the buffers of its AnswerBytes move to the main thread instead of
- * being copied.
- *
- * Piscina looks for the mark on the result itself only: a `move()` nested inside the result
- * is cloned to `{}` without an error, which is why the entry point marks the whole.
+ * Marks a task's outcome so that the buffers of its AnswerBytes move to the main thread instead of being copied.
+ * Piscina reads the mark only from the result itself: a `move()` nested inside the result is cloned to `{}` without an
+ * error, which is why the entry point marks the whole.
  */
 export function handOver<T extends object>(outcome: T): T {
   const buffers = new Set<ArrayBuffer>();
@@ -30,9 +28,9 @@ export function handOver<T extends object>(outcome: T): T {
   return move({ [transferableSymbol]: [...buffers], [valueSymbol]: outcome } as never) as unknown as T;
 }
 
-/** Outcome, output, a list or a record in it, the bytes of one. */
+/** Maximum depth of bytes: outcome, output, a list or a record in it, its bytes. */
 const DEPTH_MAX = 4;
-/** Lists longer than this hold numbers or rows, not bytes to move. */
+/** Length above which a list contains numbers or rows rather than bytes to move. */
 const LIST_MAX = 256;
 
 function collectBuffers(value: unknown, depth: number, buffers: Set<ArrayBuffer>): void {
@@ -48,7 +46,10 @@ function hasBytes(value: object): value is AnswerBytes {
   return 'bytes' in value && value.bytes instanceof Uint8Array && value.bytes.buffer instanceof ArrayBuffer;
 }
 
-/** A view that is most of its buffer, from its beginning; anything else (a slab, WebAssembly memory) is copied. */
+/**
+ * Returns the bytes on their own buffer: a view that is most of its buffer, from its beginning, as it is; anything
+ * else (a slab, WebAssembly memory) as a copy.
+ */
 function ownBytes(content: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = content;
   const isOwn = buffer instanceof ArrayBuffer && byteOffset === 0 && byteLength * 2 >= buffer.byteLength;

@@ -3,7 +3,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import type { RowBlock, RowsInBlocks } from '#jobs/rows-in-blocks.js';
 import { createJsonWriter } from '#views/json-writer.js';
 
-/** Rows as the text of JSON, one block behind the other. @param row by position */
+/** Writes rows as JSON text in consecutive blocks. @param row row by position */
 export function rowsInBlocks(
   count: number,
   row: (position: number) => unknown,

@@ -3,21 +3,24 @@ import { keptMemory } from '#base/memory/kept-memory.js';
 import { pageMemory } from '#base/memory/page-memory.js';
 import { emptyMemory, trimMemory } from '#kernels/memory/paged-memory.js';
 
-/** Most bytes that a thread keeps for its next run: 500 names over 20 years take 57 MB. Of more it keeps the place alone. */
+/**
+ * Maximum memory that a thread keeps for its next run, in bytes: 500 securities over 20 years take 57 MB. Of larger
+ * memory it keeps only the address range.
+ */
 const KEPT_BYTES_MAX = 64 * 2 ** 20;
 
-/** Memory that one run after the other uses. */
+/** Memory that consecutive runs reuse. */
 export interface RunMemory {
-  /** That of the run before where it is large enough. */
+  /** Takes the memory of the previous run if it is large enough. */
   readonly take: Memory;
-  /** Keeps what was taken last for the next run: nothing reads it any more. */
+  /** Keeps the last memory for the next run; its data must no longer be read. */
   giveBack(): void;
 }
 
 /**
- * Memory that is used again is there already, and nothing collects it: fresh pages and collections cost a fifth of a
- * run of 500 names over 20 years. Larger memory goes back to the system at once, for shared memory waits for a collection
- * that nothing asks for.
+ * Creates reusable memory: fresh pages and garbage collections cost a fifth of a run of 500 securities over 20 years.
+ * Larger memory is returned to the system at once, because shared memory would wait for a collection that nothing
+ * triggers.
  */
 export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
   let taken: SharedArrayBuffer | undefined;
@@ -25,7 +28,7 @@ export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
   let isZero = false;
   return {
     take(bytes, anything) {
-      if (bytes > keptBytesMax) trimMemory(); // what answers read before left
+      if (bytes > keptBytesMax) trimMemory(); // left over from earlier responses
       taken = kept === undefined || kept.byteLength < bytes ? newMemory(bytes, keptBytesMax) : kept;
       if (taken === kept && !isZero) clear(taken, anything);
       kept = undefined;
@@ -40,12 +43,12 @@ export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
   };
 }
 
-/** What is kept begins on a page: files are written from there. Larger memory is one that can be emptied. */
+/** Allocates page-aligned memory, because files are written directly from it. Larger memory can be emptied. */
 function newMemory(bytes: number, keptBytesMax: number): SharedArrayBuffer {
   return bytes <= keptBytesMax ? pageMemory(bytes) : keptMemory(bytes);
 }
 
-/** Shared memory is filled an element at a time: eight bytes at once take a third of the time that single ones do. */
+/** Clears shared memory in elements of eight bytes, which takes a third of the time of single bytes. */
 function clear(memory: SharedArrayBuffer, { from, to }: ByteRange): void {
   const words = memory.byteLength >> 3;
   new Float64Array(memory, 0, words).fill(0, 0, from >> 3).fill(0, to >> 3);

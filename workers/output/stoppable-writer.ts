@@ -1,7 +1,7 @@
 import type { TaskControl } from '#jobs/thread-messages.js';
 import type { JsonBytesWriter } from '#views/json-writer.js';
 
-/** A writer that looks before each list of numbers whether its task is asked to stop. @throws CancelledError */
+/** Wraps a writer that checks for a cancellation before each list of numbers. @throws CancelledError */
 export function stoppable(json: JsonBytesWriter, { report }: TaskControl): JsonBytesWriter {
   return {
     ...json,

@@ -7,20 +7,20 @@ import type { ArtifactRef, WriteOptions } from '#store/port.js';
 import { answerBytes } from './hand-over.js';
 import { isContentOf } from '../run-files/run-file.js';
 
-/** Bytes of an artifact of a task, or null where there is none. */
+/** Bytes of an artifact of a task; null if there is none. */
 type Content = Uint8Array<ArrayBuffer> | MadeBytes | null;
 type Written<C extends Content> = C extends null ? null : ArtifactRef;
 
-/** Content of an artifact, on memory that outlasts the task's arena. */
+/** Copies the content of an artifact to memory that survives the task's arena. */
 export const outputContent = (content: string | Uint8Array): Uint8Array<ArrayBuffer> => answerBytes(content).bytes;
 
 interface OutputOptions extends Pick<WriteOptions, 'onWritten'> {
-  /** What is not written: it is answered as if it were. */
+  /** Contents that are already stored; they are returned without a write. */
   readonly again?: StoredAlready;
 }
 
 /**
- * Writes the artifacts of a task under the names it was given, which are on disk once the attempt has completed.
+ * Writes the artifacts of a task under their names; they are on disk once the attempt has completed.
  * @throws Refusal STORAGE_FULL
  */
 export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
@@ -39,23 +39,26 @@ export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
   const byFile = new Map(written.map(({ file }, i) => [file, refs[i]!]));
   for (const { file, name, bytes } of files)
     if (again.has(file)) byFile.set(file, { name, bytes: bytes.length, sha256: again.get(file)! });
-  // Null where there was no content, and for nothing else.
+  // Null only for absent content.
   return Object.fromEntries(Object.keys(contents).map((file) => [file, byFile.get(file) ?? null])) as {
     readonly [F in keyof C]: Written<C[F]>;
   };
 }
 
-/** An artifact of a task that may be known before all of the task is. */
+/** An artifact of a task whose bytes may be complete before the task is. */
 export interface EarlyOutput {
-  /** Lets bytes that are the artifact, unless something changes them yet, go to disk while the task computes on. */
+  /** Starts to write the likely final bytes to disk while the task computes. */
   begin(bytes: Uint8Array<ArrayBuffer>): void;
-  /** The artifact, on disk once the attempt has completed: what was begun, where these are the same bytes. */
+  /**
+   * Completes the artifact, on disk once the attempt has completed; reuses the started write if the bytes are the
+   * same.
+   */
   end(bytes: Uint8Array<ArrayBuffer>): Promise<ArtifactRef>;
 }
 
 /**
- * Runs a task with one of its artifacts early, of which nothing is left when it fails.
- * @throws Refusal STORAGE_FULL, before the task begins where it can be told
+ * Runs a task with one of its artifacts early; a failure leaves no file.
+ * @throws Refusal STORAGE_FULL, before the task starts if possible
  */
 export async function withEarlyOutput<F extends string, T>(
   outputs: TaskOutputs<F>,
@@ -96,12 +99,12 @@ export async function withEarlyOutput<F extends string, T>(
   }
 }
 
-/** SHA-256 of contents of a task that need not be written, by what they hold: stored files have the same bytes. */
+/** SHA-256 by content of a task that need not be written, because stored files have the same bytes. */
 export type StoredAlready = ReadonlyMap<string, string>;
 
 /**
- * Looks which contents are stored already, in a folder of this machine: a file that has the bytes is not damaged, and its
- * hash need not be made again.
+ * Finds contents that are already stored in a local folder: a file with the same bytes is not damaged, and its hash
+ * need not be computed again.
  * @cost one read of the files of the same size, up to the first byte that differs
  */
 export function storedAlready(
@@ -121,7 +124,7 @@ export function storedAlready(
 
 type Destined = Pick<TaskOutputs<string>, 'destination'>;
 
-/** Path of a stored artifact beside the outputs of a task, undefined where they are not in a folder of this machine alone. */
+/** Returns the path of a stored artifact next to the outputs of a task; undefined if they are not in a local folder. */
 export function ownPath({ destination }: Destined, { name }: Pick<ArtifactRef, 'name'>): string | undefined {
   if (destination.kind !== 'folder' || destination.storeId !== undefined) return undefined;
   return join(destination.folder, name);

@@ -9,7 +9,7 @@ import type { JsonSink } from '#views/json-writer.js';
 const PART_BYTES = 1 << 18;
 
 /**
- * Writes a new file through a sink. One that could not be written to its end is removed.
+ * Writes a new file through a sink. Removes it if it could not be completed.
  * @throws Refusal STORAGE_FULL
  */
 export function writeTextFile(path: string, write: (sink: JsonSink) => void): WrittenFile {

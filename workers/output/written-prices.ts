@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto';
 import type { PricesApart } from '#domain/backtest/run-file/prices-apart.js';
 import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
 
-/** Files of prices that a thread remembers. */
+/** Maximum number of remembered price files. */
 const REMEMBERED_MAX = 64;
 
-/** SHA-256 of the files of prices that this thread has written, by what says which prices they are. */
+/** SHA-256 of the price files that this thread wrote, by the key of their prices. */
 const hashes = new Map<string, string>();
 
-/** Says which prices those of a run on a market are: the same key, the same file. */
+/** Returns the key of a run's prices on a market: equal keys mean equal files. */
 export function pricesKey(market: MarketIdentity, { identifiers, days }: PricesApart): string {
-  const asked = JSON.stringify([marketKey(market), identifiers]);
-  return createHash('sha256').update(asked).update(days).digest('hex');
+  const key = JSON.stringify([marketKey(market), identifiers]);
+  return createHash('sha256').update(key).update(days).digest('hex');
 }
 
-/** SHA-256 of prices that this thread has written once. */
+/** Returns the SHA-256 of prices that this thread wrote before. */
 export function hashOfPrices(key: string): string | undefined {
   return hashes.get(key);
 }

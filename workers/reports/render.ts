@@ -21,7 +21,7 @@ type StoredRun = RenderInput['runs'][number];
 
 let fonts: FontShelf | undefined;
 
-/** A report drawn from stored runs, whose columns stay open while it is. Fonts are read once per thread. */
+/** Renders a report from stored runs, whose columns stay open meanwhile. Fonts are read once per thread. */
 export const render: Task<'render'> = async ({ template, runs, renderedAt, creator, market, outputs }, control) => {
   const risks = new Map<string, RiskFound>();
   const markets = new Map<string, SessionMarket | Missing>();
@@ -46,23 +46,23 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, creat
 
 const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
 
-/** The market on the calendar of a run, or why it is not there. */
+/** Returns the market on the calendar of a run, or the reason why it is unavailable. */
 function marketOf({ columns, isOtherDataset }: StoredRun, handle: MarketHandle | null): SessionMarket | Missing {
-  if (handle === null) return { missing: 'This is read from the data store being served; none is.' };
+  if (handle === null) return { missing: 'This needs a served data store, and none is served.' };
   if (isOtherDataset)
     return {
-      missing: `This is read from the data store being served, ${handle.datasetId}; the run was made on another.`,
+      missing: `This needs the data store of the run; the served store is ${handle.datasetId}.`,
     };
   const code = withRunFile(columns, ({ header }) => header.calendar);
   return marketOn({ market: openedMarket(handle), calendars: openedCalendars(), code });
 }
 
-/** A figure that cannot be estimated says so in the report, which is drawn all the same. */
+/** Estimates risk; a report states a figure that cannot be estimated, and is rendered all the same. */
 async function riskOf({ columns, isOtherDataset }: StoredRun, handle: MarketHandle | null): Promise<RiskFound> {
-  if (handle === null) return { missing: 'Risk is estimated from the data store being served; none is.' };
+  if (handle === null) return { missing: 'Risk estimates need a served data store, and none is served.' };
   if (isOtherDataset)
     return {
-      missing: `Risk is estimated from the data store being served, ${handle.datasetId}; the run was made on another.`,
+      missing: `Risk estimates need the data store of the run; the served store is ${handle.datasetId}.`,
     };
   const held = withRunFile(columns, (run) => readHeld(run, null));
   try {

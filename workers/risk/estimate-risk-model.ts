@@ -32,7 +32,7 @@ import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
 import { outputContent, withEarlyOutput, writeOutputs } from '../output/task-outputs.js';
 
-/** Share of the work done when a stage begins, for one name as for thousands. */
+/** Completed share of the work at the start of each stage, whatever the number of securities. */
 const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
   returns: 0.05,
   moments: 0.15,
@@ -41,34 +41,41 @@ const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
   repair: 0.7,
 };
 
-/** A covariance model of the universe over the window: its matrix is written, the rest answered. */
+/** Estimates a covariance model of the universe over the window: writes its matrix, and returns the rest. */
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) =>
   withEarlyOutput(input.outputs, 'covariance', async (output) => {
     const { matrix, parts, ...model } = await makeModel(input, control, output.begin);
     const ending = output.end(matrix);
     const writing = writeOutputs(input.outputs, { factors: parts });
-    await Promise.allSettled([ending, writing]); // A task that fails writes nothing afterwards.
+    await Promise.allSettled([ending, writing]); // a failed task writes nothing afterwards
     const [covariance, { factors }] = await Promise.all([ending, writing]);
     const content = canonicalJson({ asset_ids: model.assetIds, covariance: covariance.sha256 });
     const contentHash = createHash('sha256').update(content).digest('hex');
     return { ...model, covariance, factors, contentHash };
   });
 
-/** Names and days of a model that is thrown away: large enough that its kernels are compiled, some 10 ms once they are. */
-const PRACTICE_NAMES = 250;
-const PRACTICE_DAYS = 504;
+/**
+ * Securities and days of a practice model: large enough that its kernels are compiled; it takes about 10 ms once they
+ * are.
+ */
+const WARM_UP_SECURITIES = 250;
+const WARM_UP_DAYS = 504;
 
-/** A model of some names of a market, made and thrown away: its code is compiled then. @throws Refusal RISK_INSUFFICIENT_DATA */
-export async function practiseModel(market: MarketHandle, control: TaskControl): Promise<void> {
+/**
+ * Estimates and discards a model of some securities of a market, which compiles the code. @throws Refusal
+ * RISK_INSUFFICIENT_DATA
+ */
+export async function warmUpModel(market: MarketHandle, control: TaskControl): Promise<void> {
   const { identifiers, dates } = openedMarket(market);
-  const universe = { kind: 'names', identifiers: identifiers.slice(0, PRACTICE_NAMES) } as const;
-  const start = formatDay(dates[Math.max(0, dates.length - PRACTICE_DAYS)]!);
+  const universe = { kind: 'names', identifiers: identifiers.slice(0, WARM_UP_SECURITIES) } as const;
+  const start = formatDay(dates[Math.max(0, dates.length - WARM_UP_DAYS)]!);
   await makeModel({ market, universe, request: RiskModelRequest.parse({ start }) }, control, () => {});
 }
 
 /**
- * The model with the bytes of its matrix and factors.
- * @param onMatrix receives those of the matrix before its eigenvalues are looked at; a repaired one has others
+ * Computes the model with the bytes of its matrix and factors.
+ * @param onMatrix receives those of the matrix before the check of its eigenvalues, after which a repair may change
+ * them
  */
 async function makeModel(
   input: Omit<ThreadInput<'estimate-risk-model'>, 'outputs'>,
@@ -76,14 +83,14 @@ async function makeModel(
   onMatrix: (bytes: Uint8Array<ArrayBuffer>) => void,
 ) {
   const market = openedMarket(input.market);
-  tell(control, 'returns');
+  reportStage(control, 'returns');
   const { request } = input;
   const returns = overAskedRange(request, market, () => readReturns(market, input));
   const { sm } = returns;
   return onProductEngine((engine) => {
     let matrix: Uint8Array<ArrayBuffer> | undefined;
     const onStage = (stage: EstimateStage, covariance: Float64Array): void => {
-      tell(control, stage);
+      reportStage(control, stage);
       if (stage === 'eigenvalues') onMatrix((matrix = packedBytes(covariance)));
       if (stage === 'repair') matrix = undefined;
     };
@@ -121,11 +128,11 @@ function packedBytes(matrix: Float64Array): Uint8Array<ArrayBuffer> {
   return outputContent(new Uint8Array(packUpper(matrix, Math.sqrt(matrix.length)).buffer));
 }
 
-function tell(control: TaskControl, stage: EstimateStage | 'returns'): void {
+function reportStage(control: TaskControl, stage: EstimateStage | 'returns'): void {
   control.report(DONE[stage], stage);
 }
 
-/** Columns by the order of the identifiers. @throws Refusal RISK_INSUFFICIENT_DATA */
+/** Reads returns with columns in the order of the identifiers. @throws Refusal RISK_INSUFFICIENT_DATA */
 function readReturns(
   market: MarketData,
   { universe, request }: Pick<EstimateRiskModelInput, 'universe' | 'request'>,
@@ -142,7 +149,7 @@ function readReturns(
     universe.kind === 'names'
       ? ownDays(market, { identifiers: universe.identifiers, estimator: request.estimator, from, to })
       : marketOn({ market, calendars: openedCalendars(), code: universe.calendar });
-  const asked = knownAmong(universe.kind === 'names' ? universe.identifiers : heldLast(universe), sm.columnOf);
+  const knownColumns = knownAmong(universe.kind === 'names' ? universe.identifiers : heldLast(universe), sm.columnOf);
   const window = {
     sm,
     growth: growthOf(sm, terms),
@@ -150,19 +157,19 @@ function readReturns(
     from: from === null ? 0 : firstAtLeast(sm.sessions, from),
     to: to === null ? sm.sessions.length - 1 : lastAtMost(sm.sessions, to),
   };
-  return returnsOf(window, asked);
+  return returnsOf(window, knownColumns);
 }
 
-/** Columns of the identifiers that a market holds. @throws Refusal RISK_INSUFFICIENT_DATA when it holds none */
+/** Returns the columns of the identifiers in a market. @throws Refusal RISK_INSUFFICIENT_DATA if it has none */
 function knownAmong(identifiers: readonly string[], columnOf: (identifier: string) => number): number[] {
   const columns = identifiers.map(columnOf).filter((column) => column >= 0);
   if (columns.length > 0) return columns;
-  throw new Refusal('RISK_INSUFFICIENT_DATA', `None of the ${identifiers.length} names is in the served store.`, {
+  throw new Refusal('RISK_INSUFFICIENT_DATA', `None of the ${identifiers.length} securities is in the served store.`, {
     assets: 0,
   });
 }
 
-/** What estimators read beside returns. */
+/** Inputs of estimators in addition to returns. */
 const READS: Partial<Record<Estimator, 'reference' | 'datapoints'>> = {
   industries: 'reference',
   styles: 'datapoints',
@@ -175,7 +182,7 @@ interface OwnDays {
   readonly to: Day | null;
 }
 
-/** Names on an axis of their own: the days of the window on which one of them has a bar. */
+/** Creates the axis of plain securities: the days of the window on which one of them has a bar. */
 export function ownDays(market: MarketData, { identifiers, estimator, from, to }: OwnDays): SessionMarket {
   const wanted = new Set(identifiers);
   const columns = market.identifiers.flatMap((identifier, column) => (wanted.has(identifier) ? [column] : []));
@@ -183,7 +190,7 @@ export function ownDays(market: MarketData, { identifiers, estimator, from, to }
   return alignMarket({ market: narrow, calendar: daysCalendar(narrow.dates), calendars: openedCalendars() });
 }
 
-/** Names held on the last date of a stored run, long or short, ascending. */
+/** Lists the securities of a stored run's last date, long or short, ascending. */
 function heldLast({ columns }: { readonly columns: string }): string[] {
   return withRunFile(columns, (run) => {
     const { names, dates } = run.header;
@@ -196,7 +203,10 @@ function termsOf(universe: RiskUniverse, variant: 'total' | 'price'): GrowthTerm
   return universe.kind === 'run' ? growthTerms(universe.treatment, universe.currency, variant) : plainTerms(variant);
 }
 
-/** Terms of plain names: dividends by the request, splits and special dividends applied, no currency but their own. */
+/**
+ * Growth terms of plain securities: dividends by the request, splits and special dividends applied, in the currencies
+ * of their prices.
+ */
 export function plainTerms(variant: 'total' | 'price'): GrowthTerms {
   return securityTerms(variant, '');
 }

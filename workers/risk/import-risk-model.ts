@@ -16,7 +16,7 @@ import { answerBytes } from '../output/hand-over.js';
 import { readModelFile } from './read-model-file.js';
 import { readModelJson, type ReadModel } from './read-model-json.js';
 
-/** A model from outside as the service stores it, or what is wrong with it. */
+/** Converts an external model to the stored form, or returns findings. */
 export const importModel: Task<'import-risk-model'> = async ({ source }, control) => {
   const problems = createProblems();
   const read = await readModel(source, problems);
@@ -36,30 +36,30 @@ async function readModel(source: ImportRiskModelInput['source'], problems: Probl
   return { terms, dates };
 }
 
-/** Every date of a model, each matrix after the one before. */
+/** Packs every date of a model, one matrix after another. */
 function packModel(
   engine: Engine,
   { dates, terms }: ReadModel,
   problems: Problems,
   { report }: TaskControl,
 ): ImportedModelOutput | undefined {
-  const models = assembled(engine, { dates, terms }, problems, report);
+  const models = assembleDates(engine, { dates, terms }, problems, report);
   if (problems.errors > 0) return undefined;
-  const newest = models.at(-1)!; // A model without dates is a problem.
+  const newest = models.at(-1)!; // a model without dates is a problem, which was reported
   const assetIds = [...new Set(models.flatMap(({ identifiers }) => identifiers))].toSorted(compareText);
   const { averageCorrelation, conditionNumber, smallestEigenvalue } = newest;
   return {
     assetIds,
     terms,
     dates: models.map((model) => dateOutput(model, assetIds)),
-    covariance: answerBytes(joined(models.map(({ upper }) => upper))),
-    factors: newest.factors && answerBytes(joined(models.map(({ packedFactors }) => packedFactors!))), // Every date has them, or none.
+    covariance: answerBytes(concatenate(models.map(({ upper }) => upper))),
+    factors: newest.factors && answerBytes(concatenate(models.map(({ packedFactors }) => packedFactors!))), // every date has factors, or none has
     factorModel: newest.factors && importedFactors(newest.factors),
     newest: { averageCorrelation, conditionNumber, smallestEigenvalue },
   };
 }
 
-/** A model of one date, packed. */
+/** A packed model of one date. */
 interface PackedModel extends Pick<AssembledModel, 'date' | 'identifiers' | 'factors'> {
   readonly upper: Float64Array<ArrayBuffer>;
   readonly packedFactors: Float64Array<ArrayBuffer> | null;
@@ -69,7 +69,7 @@ interface PackedModel extends Pick<AssembledModel, 'date' | 'identifiers' | 'fac
   readonly isRepaired: boolean;
 }
 
-function assembled(
+function assembleDates(
   engine: Engine,
   { dates, terms }: ReadModel,
   problems: Problems,
@@ -80,7 +80,7 @@ function assembled(
   for (const [k, tables] of dates.entries()) {
     report(k / dates.length, 'checking');
     const model = engine.scope(() => assembleModel(engine, tables, terms, problems));
-    if (model === undefined) continue; // The problems of other dates are reported as well.
+    if (model === undefined) continue; // problems of other dates are reported too
     const upper = packUpper(model.covariance, model.identifiers.length);
     numbers += upper.length;
     if (!isWithinNumbers(numbers, tables, problems)) return [];
@@ -99,7 +99,7 @@ function isWithinNumbers(numbers: number, { date, path }: DatedTables, problems:
   return false;
 }
 
-/** Every date has the factors of the first, or none has any. */
+/** Checks that every date has the factors of the first, or none has any. */
 function assertAlike(
   first: Pick<AssembledModel, 'date' | 'factors'> | undefined,
   { factors }: AssembledModel,
@@ -109,14 +109,14 @@ function assertAlike(
   if (first === undefined) return;
   const [wanted, own] = [first.factors, factors].map((of) => (of === null ? 'none' : of.factors.join(', ')));
   if (wanted === own) return;
-  const message = `The factors of ${date} are ${own}, those of ${first.date} ${wanted}; every date needs the same in one order.`;
+  const message = `The factors of ${date} are ${own}, those of ${first.date} ${wanted}; every date must have the same factors in the same order.`;
   problems.error({ code: 'NOT_IN_CHOICES', path, message });
 }
 
 function warnOfRepairs(models: readonly PackedModel[], problems: ModelProblems): void {
   const repaired = models.filter(({ isRepaired }) => isRepaired).map(({ date }) => date);
   if (repaired.length === 0) return;
-  const message = `The model was repaired on ${repaired.length === 1 ? repaired[0] : `${repaired.length} dates, first on ${repaired[0]}`}: covariances differ from those that were sent.`;
+  const message = `The model was repaired on ${repaired.length === 1 ? repaired[0] : `${repaired.length} dates, first on ${repaired[0]}`}: covariances differ from the imported ones.`;
   problems.warning({ code: 'OUT_OF_RANGE', path: 'repair', message, value: repaired.length });
 }
 
@@ -134,8 +134,8 @@ function dateOutput(
   };
 }
 
-/** Numbers one after the other as bytes. */
-function joined(parts: readonly Float64Array[]): Uint8Array {
+/** Concatenates numbers as bytes. */
+function concatenate(parts: readonly Float64Array[]): Uint8Array {
   const numbers = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {

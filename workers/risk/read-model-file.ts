@@ -17,24 +17,24 @@ import { reasonOf } from '#market/tables/fault-reason.js';
 import { cellPath } from '#market/tables/problems.js';
 import { notANumber } from './read-model-json.js';
 
-/** Paths of a file begin with this. */
+/** Prefix of paths in a file. */
 const LABEL = 'model';
 
 const MS_PER_DAY = 86_400_000;
 
 type ModelCellValue = string | number | null;
-/** Takes the cells of a row, and its number from 1 on. */
+/** Receives the cells of a row, and its number from 1. */
 type RowSink = (cells: readonly ModelCellValue[], row: number) => void;
 
 interface FileTerms {
   readonly format: ModelFileFormat;
-  /** Date of a file without a column of dates. */
+  /** Date of a file without a date column. */
   readonly date: string | null;
 }
 
 /**
- * The tables of a model in a file: rows of `date`, `table`, `row`, `column` and `value`, or covariances with a row and a column for
- * each security.
+ * Reads the tables of a model from a file: rows of `date`, `table`, `row`, `column` and `value`, or covariances with a
+ * row and a column for each security.
  */
 export async function readModelFile(
   bytes: Uint8Array,
@@ -59,7 +59,7 @@ async function readRecords(bytes: Uint8Array, sinkOf: (columns: readonly string[
   let row = 0;
   await readCsv([bytes], (columns) => {
     const sink = sinkOf(columns);
-    return sink && ((record) => sink(textCells(record) as readonly ModelCellValue[], ++row)); // Cells of texts are texts.
+    return sink && ((record) => sink(textCells(record) as readonly ModelCellValue[], ++row)); // Cells of text files are texts.
   });
 }
 
@@ -92,7 +92,7 @@ function cellOf(value: unknown): ModelCellValue {
   return typeof value === 'number' ? value : String(value);
 }
 
-/** Date of a model that the service itself has written as Arrow. */
+/** Returns the date of a model that the service itself wrote as Arrow. */
 function servedDate(body: string | undefined): string | null {
   if (body === undefined) return null;
   try {
@@ -103,7 +103,7 @@ function servedDate(body: string | undefined): string | null {
     const own = date ?? end;
     return typeof own === 'string' ? own : null;
   } catch {
-    return null; // Metadata of others.
+    return null; // metadata of another program
   }
 }
 
@@ -122,37 +122,37 @@ function rowSink(columns: readonly string[], terms: SinkTerms): RowSink | undefi
     problems.error({
       code: 'DUPLICATE_KEY',
       path: LABEL,
-      message: `The column ${twice} is there twice.`,
+      message: `The column ${twice} occurs twice.`,
       value: twice,
     });
     return undefined;
   }
   if (!columns.includes('date') && date === null) {
-    const message = 'The file has no column date; the query date says it.';
+    const message = 'The file has no column date; set the query parameter date.';
     problems.error({ code: 'REQUIRED', path: 'date', message });
     return undefined;
   }
   return columns.includes('table') ? longSink(columns, terms) : wideSink(columns, terms);
 }
 
-/** The date of a row; undefined where it is no day. */
+/** Returns the date of a row; undefined if it is not a day. */
 function dateIn(value: ModelCellValue | undefined, path: string, { date, problems }: SinkTerms): string | undefined {
-  if (value === undefined) return date!; // As was asked.
+  if (value === undefined) return date!; // checked above
   if (typeof value === 'string' && parseDay(value) !== undefined) return value;
-  const message = `The date is ${value ?? 'empty'}; a day as 2024-01-31 is needed.`;
+  const message = `The date is ${value ?? 'empty'}; a day such as 2024-01-31 is required.`;
   problems.error({ code: 'BAD_DATE', path, message, value });
   return undefined;
 }
 
 const pathOf = (row: number): string => cellPath(LABEL, row, '');
 
-/** One number a row. */
+/** Reads one number per row. */
 function longSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, tables } = terms;
   const lacking = LONG.filter((name) => !columns.includes(name));
   const other = columns.find((name) => name !== 'date' && !(LONG as readonly string[]).includes(name));
   if (lacking.length > 0 || other !== undefined) {
-    const message = `The file has the columns ${columns.slice(0, 8).join(', ')}; date, ${LONG.join(', ')} are needed, and no others.`;
+    const message = `The file has the columns ${columns.slice(0, 8).join(', ')}; date, ${LONG.join(', ')} are required, and no others.`;
     problems.error({ code: other === undefined ? 'REQUIRED' : 'UNKNOWN_FIELD', path: LABEL, message });
     return undefined;
   }
@@ -171,7 +171,7 @@ function longSink(columns: readonly string[], terms: SinkTerms): RowSink | undef
     const names = { row: text(cells[row]), column: name === 'specific_variances' ? '' : text(cells[column]) };
     for (const each of needed)
       if (names[each as 'row' | 'column'] === '')
-        problems.error({ code: 'REQUIRED', path: path(each), message: `The ${each} is empty; a name is needed.` });
+        problems.error({ code: 'REQUIRED', path: path(each), message: `The ${each} is empty; a name is required.` });
     const number = numberIn(cells[value] ?? null);
     if (Number.isNaN(number)) problems.error(notANumber(path('value'), cells[value]));
     if (date === undefined || Number.isNaN(number) || needed.some((each) => names[each as 'row' | 'column'] === ''))
@@ -181,12 +181,12 @@ function longSink(columns: readonly string[], terms: SinkTerms): RowSink | undef
   };
 }
 
-/** Covariances with a row and a column for each security. */
+/** Reads covariances with a row and a column for each security. */
 function wideSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, tables } = terms;
   const nameAt = columns.findIndex((name) => name === 'identifier' || name === 'asset_id');
   if (nameAt < 0) {
-    const message = `The file has no column identifier beside the securities; a file with one number a row has the columns date, ${LONG.join(', ')}.`;
+    const message = `The file has no column identifier in addition to the securities; a file with one number a row has the columns date, ${LONG.join(', ')}.`;
     problems.error({ code: 'REQUIRED', path: LABEL, message });
     return undefined;
   }
@@ -204,7 +204,7 @@ function wideSink(columns: readonly string[], terms: SinkTerms): RowSink | undef
       problems.error({
         code: 'REQUIRED',
         path: path(columns[nameAt]!),
-        message: 'The security is empty; a name is needed.',
+        message: 'The security is empty; an identifier is required.',
       });
     if (date === undefined || row === '') return;
     const table = tables.tableOf('covariance', { date, path: path('date'), table: `${LABEL}.covariance`, pathOf });
@@ -221,7 +221,7 @@ interface WideCell {
   readonly at: number;
 }
 
-/** An empty cell is a security that a date lacks, or the other triangle. */
+/** Adds a cell; an empty one means a security that the date lacks, or the other triangle. */
 function addCell(table: ModelTable | undefined, { row, column, cell, at }: WideCell, problems: ModelProblems): void {
   if (cell === null) return;
   const value = numberIn(cell);
@@ -231,7 +231,7 @@ function addCell(table: ModelTable | undefined, { row, column, cell, at }: WideC
 
 const text = (cell: ModelCellValue | undefined): string => String(cell ?? '').trim();
 
-/** NaN of what is no finite number. */
+/** Parses a number; NaN if it is not a finite number. */
 function numberIn(cell: ModelCellValue): number {
   const value = typeof cell === 'number' ? cell : cell === null || cell.trim() === '' ? Number.NaN : Number(cell);
   return Number.isFinite(value) ? value : Number.NaN;

@@ -12,7 +12,7 @@ import { createModelTables, type DatedTables } from '#domain/risk/imported/model
 import type { Finding } from '#domain/refusals/findings.js';
 import { checkShape } from '#domain/schema/shape.js';
 
-/** A model as it was read, and how its numbers are. */
+/** A parsed model with the units of its numbers. */
 export interface ReadModel {
   readonly terms: ImportTerms;
   readonly dates: readonly DatedTables[];
@@ -20,7 +20,7 @@ export interface ReadModel {
 
 type Problems = ModelProblems & { take(findings: readonly Finding[]): void };
 
-/** The tables of a model in JSON. @throws Refusal MALFORMED_REQUEST */
+/** Reads the tables of a model from JSON. @throws Refusal MALFORMED_REQUEST */
 export function readModelJson(bytes: Uint8Array, problems: Problems): ReadModel | undefined {
   const { value: body, findings } = checkShape(RiskModelImport, parseJson(bytes).value);
   problems.take(findings);
@@ -31,7 +31,7 @@ export function readModelJson(bytes: Uint8Array, problems: Problems): ReadModel 
   models.forEach((model, k) => {
     const path = `models[${k}]`;
     if (seen.has(model.date)) {
-      const message = `The date ${model.date} is there twice.`;
+      const message = `The date ${model.date} occurs twice.`;
       problems.error({ code: 'DUPLICATE_KEY', path: `${path}.date`, message, value: model.date });
     }
     seen.add(model.date);
@@ -45,7 +45,7 @@ export function readModelJson(bytes: Uint8Array, problems: Problems): ReadModel 
       problems,
     );
     if (MODEL_TABLES.every((name) => model[name] === undefined)) {
-      const message = `The model of ${model.date} has no table; covariance is needed, or ${FACTOR_TABLES.join(', ')}.`;
+      const message = `The model of ${model.date} has no table; covariance is required, or ${FACTOR_TABLES.join(', ')}.`;
       problems.error({ code: 'REQUIRED', path, message, value: model.date });
     }
   });
@@ -103,8 +103,8 @@ function readVariances(
 
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
-/** A cell without a finite number. */
+/** Reports a cell without a finite number. */
 export function notANumber(path: string, value: unknown) {
   const got = value === undefined || value === null || value === '' ? 'empty' : String(value).slice(0, 80);
-  return { code: 'NOT_A_NUMBER', path, message: `The cell is ${got}; a finite number is needed.`, value } as const;
+  return { code: 'NOT_A_NUMBER', path, message: `The cell is ${got}; a finite number is required.`, value } as const;
 }

@@ -6,12 +6,12 @@ import { encodeRiskModel, writeExportedModel, writeRiskModelPart } from '#views/
 import { answerBytes } from '../output/hand-over.js';
 import { storedDoubles, storedMatrix } from '../input/stored-matrix.js';
 
-/** Rows of a frame, or the volatilities, as JSON. */
+/** Writes rows of a frame, or the volatilities, as JSON. */
 export const riskModelPart: Task<'risk-model-part'> = ({ part, ...stored }) =>
   answerBytes(writeRiskModelPart(storedMatrix(stored), part));
 
-/** A model of one date as a member of an import. */
-export const exportedModel: Task<'export-risk-model'> = ({ date, names, factors, ...stored }) =>
+/** Writes a model of one date as a member of an import. */
+export const exportModel: Task<'export-risk-model'> = ({ date, names, factors, ...stored }) =>
   answerBytes(
     writeExportedModel({
       date,
@@ -26,6 +26,6 @@ function factorsAt({ path, at, names }: NonNullable<ExportRiskModelInput['factor
   return packedFactors(storedDoubles(path).subarray(at, at + n * K + K * K + n), names, n);
 }
 
-/** The covariance as an Arrow stream with all else in its metadata. */
+/** Writes the covariance as an Arrow stream with the other members in its metadata. */
 export const riskModelArrow: Task<'risk-model-arrow'> = ({ assetIds, body, ...stored }) =>
   answerBytes(encodeRiskModel(storedMatrix(stored), assetIds, body));

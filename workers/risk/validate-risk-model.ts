@@ -19,17 +19,17 @@ import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
-/** How well the settings of a stored model forecast over history, as a RiskValidationView. */
+/** Validates the forecasts of a stored model's settings over history, as a RiskValidationView. */
 export const validateModel: Task<'validate-risk-model'> = async (input, control) => {
   const { modelId, identifiers, settings, request, run } = input;
   const window = windowOf(openedMarket(input.market), input);
   const { sm } = window;
-  const asked = identifiers.map((identifier) => sm.columnOf(identifier)).filter((column) => column >= 0);
+  const knownColumns = identifiers.map((identifier) => sm.columnOf(identifier)).filter((column) => column >= 0);
   const { view, message } = await onEngine((engine) => {
     const validate = (columns: RunColumns | null) =>
       validateRiskModel(engine, {
         window,
-        asked,
+        asked: knownColumns,
         settings,
         terms: request,
         heldOn: columns && heldOn(columns, sm),
@@ -60,7 +60,7 @@ function windowOf(
   };
 }
 
-/** Weights of a stored run at the close of a day, by column of a market. */
+/** Returns the weights of a stored run at the close of a day, by column of a market. */
 function heldOn(run: RunColumns, sm: SessionMarket): (day: Day) => ReadonlyMap<number, number> | undefined {
   const days = run.i32('days');
   const { names } = run.header;

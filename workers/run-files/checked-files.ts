@@ -5,27 +5,31 @@ import type { CheckedFiles, HashedFile } from '#jobs/tasks/files.js';
 import type { NewFile } from '#store/access/new-file.js';
 import { hashOnce } from './run-file.js';
 
-/** Smaller files are hashed again: they are in memory, and it takes as long as it does to remember them. */
+/** Size below which files are hashed again, because this is as fast as a lookup. */
 export const REMEMBERED_BYTES_MIN = 256 * 1024;
 
-/** Files change their time by steps, of two seconds at most (FAT): a change within the step of the last one shows in no time. */
+/**
+ * Resolution of file times: two seconds at most (FAT), so that a second change within a step may not alter the time.
+ */
 const TIME_STEP_MS = 3000;
 
-/** Words of 64 bits that are kept of a digest. */
+/** Number of 64-bit words kept of a digest. */
 const WORDS = 2;
-/** Words of a row: the next word of a digest says which row it is in. */
+/** Words per row; the next word of a digest selects the row. */
 const ROW = 8 * WORDS;
 const WORD_BYTES = 8;
 
-/** What tells that a file is the one that it was. The time of its entry does not: another name changes it. */
+/**
+ * Metadata that identifies the state of a file. The change time is not part of it, because a new hard link alters it.
+ */
 type FileState = Pick<BigIntStats, 'dev' | 'ino' | 'size' | 'mtimeNs'>;
 
 /**
- * Whether a stored file has the content that was written. One that this process has written or hashed, and nobody has
- * written to since, is not read.
- * @param look called for each part that is read; what it throws ends the reading
- * @param isKept whether it is remembered, asked once it is read and has the content
- * @cost a look at the file, or one read of it
+ * Returns true if a stored file has the recorded content. A file that this process wrote or hashed, and that has not
+ * changed since, is not read.
+ * @param look called for each part that is read; throws to end the read
+ * @param isKept returns true to remember the file, called after a read with the right content
+ * @cost a stat of the file, or one read of it
  */
 export function hasContent(
   { path, sha256 }: HashedFile,
@@ -34,7 +38,7 @@ export function hasContent(
   isKept: () => boolean = () => true,
 ): boolean {
   const settledBefore = BigInt(Date.now() - TIME_STEP_MS) * 1_000_000n;
-  const state = stateOf(path); // Before it is read: no later change is missed.
+  const state = stateOf(path); // before the read, so that no later change is missed
   if (state === undefined) return false;
   if (checked !== undefined && remembers(checked, placeOf(checked, sha256, state))) return true;
   if (hashOnce(path, Number(state.size), look) !== sha256) return false;
@@ -42,7 +46,7 @@ export function hasContent(
   return true;
 }
 
-/** Undefined of a file that is not there, or that the system tells nothing of. */
+/** Returns the state of a file; undefined if it is absent or the system does not report it. */
 function stateOf(path: string): FileState | undefined {
   try {
     return statSync(path, { bigint: true });
@@ -52,8 +56,8 @@ function stateOf(path: string): FileState | undefined {
 }
 
 /**
- * Remembers a file that has just been written, whose time is set back by two steps: whoever writes to it from now on gives
- * it another, and it counts as settled for whoever reads it next.
+ * Remembers a new file and sets its time back by two steps: a later write changes the time, and the next reader sees a
+ * settled file.
  */
 export async function rememberWritten(
   checked: CheckedFiles,
@@ -64,14 +68,14 @@ export async function rememberWritten(
   if (state?.size === BigInt(bytes)) remember(checked, sha256, state);
 }
 
-/** Undefined where the file system takes no times. */
+/** Sets the time back; undefined if the file system does not allow it. */
 async function setBack(file: FileHandle): Promise<FileState | undefined> {
   const time = new Date(Date.now() - 2 * TIME_STEP_MS);
   try {
     await file.utimes(time, time);
     return await file.stat({ bigint: true });
   } catch {
-    return undefined; // It will be hashed.
+    return undefined; // it will be hashed
   }
 }
 
@@ -81,7 +85,7 @@ function remembers(checked: CheckedFiles, { row, words }: Place): boolean {
   return false;
 }
 
-/** Threads write at the same time without waiting: what comes of two digests in one place is the digest of nothing. */
+/** Remembers a digest. Threads write concurrently without locks: a mix of two digests in one place matches no file. */
 function remember(checked: CheckedFiles, sha256: string, state: FileState): void {
   if (state.size < REMEMBERED_BYTES_MIN) return;
   const place = placeOf(checked, sha256, state);
@@ -89,11 +93,11 @@ function remember(checked: CheckedFiles, sha256: string, state: FileState): void
   const { row, words } = place;
   let at = row;
   while (at < row + ROW && checked[at] !== 0n) at += WORDS;
-  if (at === row + ROW) at = row + WORDS * Number(words[0] % BigInt(ROW / WORDS)); // One of them, as chance has it.
+  if (at === row + ROW) at = row + WORDS * Number(words[0] % BigInt(ROW / WORDS)); // one of them at random
   checked.set(words, at);
 }
 
-/** The digest of a content in a file of a state, and the row that it is in. */
+/** Digest of a content and a file state, and its row. */
 interface Place {
   readonly row: number;
   readonly words: readonly [bigint, bigint];

@@ -4,7 +4,7 @@ import type { SharedHashes } from '#jobs/tasks/files.js';
 import type { HashCells } from '#jobs/thread-messages.js';
 import { hashFile } from './run-file.js';
 
-/** What has become of a file: nobody has it, somebody hashes it, its digest is there, it is not there. */
+/** States of a file: not taken, being hashed, hashed, absent. */
 const FREE = 0;
 const TAKEN = 1;
 const DONE = 2;
@@ -12,21 +12,18 @@ const ABSENT = 3;
 
 const DIGEST_BYTES = 32;
 
-/**
- * Bytes that a thread hashes in a millisecond, or nearly: what it takes to make a digest again is what it is waited
- * for.
- */
+/** Approximate hash rate of a thread; a thread waits for a digest as long as it would take to compute it. */
 const BYTES_PER_MS = 1e6;
 
-/** Hashes the files that nobody has taken yet. */
+/** Hashes files that no thread has taken yet. */
 export const hashFiles: Task<'hash-files'> = (hashes) => {
   takeHashes(hashes);
   return null;
 };
 
 /**
- * SHA-256 of every file, null of one that is not there: of those that nobody takes by this thread, of the others as
- * they come.
+ * Returns the SHA-256 of every file, null for an absent one: hashes untaken files on this thread, and waits for the
+ * others.
  */
 export function sharedHashes(hashes: SharedHashes): (string | null)[] {
   takeHashes(hashes);
@@ -43,10 +40,7 @@ function takeHashes({ paths, cells: { states, digests } }: SharedHashes): void {
   }
 }
 
-/**
- * Undefined when it has not come: the other thread has ended, or hardly gets a processor. Absent files are looked for
- * again.
- */
+/** Returns a finished hash; undefined if the other thread has ended or is too slow. Checks absent files again. */
 function finishedHash({ states, digests }: HashCells, k: number, path: string): string | undefined {
   if (Atomics.load(states, k) === TAKEN)
     Atomics.wait(states, k, TAKEN, (statSync(path, { throwIfNoEntry: false })?.size ?? 0) / BYTES_PER_MS);

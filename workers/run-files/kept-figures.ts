@@ -3,17 +3,17 @@ import { marketKey, type MarketHandle } from '#domain/market/handle.js';
 import type { DatedFigures, KeepFigures } from '#views/exposures/dated-figures.js';
 
 /**
- * Memory for figures of runs that a thread keeps, with their texts: some eighty datapoints of 20 years, 0.8 MB each. What one
- * answer adds comes on top until figures are asked for again.
+ * Maximum memory for cached figures of runs with their texts: about eighty datapoints of 20 years, 0.8 MB each. The
+ * figures of one response may exceed it until the next request.
  */
 const FIGURES_BYTES_MAX = 64 * 2 ** 20;
 
-/** The ones asked for longest ago first. */
+/** Cached figures, the least recently used first. */
 const kept = new Map<string, DatedFigures>();
 
 /**
- * Figures of a run on a market that this thread has worked out. Neither changes under its name: the files of a run have
- * names of their own for ever, and a market is named by its content.
+ * Returns the cached figures of a run on a market. Neither changes under its name: run files have unique names, and
+ * the hash of its content identifies a market.
  * @param columns file with the columns of the run
  */
 export function figuresOf(columns: string, market: MarketHandle | null): KeepFigures {

@@ -10,8 +10,8 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
 
 /**
- * Opens a column file, lets `use` read ranges of it, and of the earlier ones beside it, and closes all of them.
- * @throws Refusal DOCUMENT_UNREADABLE when a file is gone or is not that of a run
+ * Opens a column file, lets `use` read ranges of it and of the earlier files next to it, and closes all.
+ * @throws Refusal DOCUMENT_UNREADABLE if a file is missing or is not a run file
  */
 export function withRunFile<T>(path: string, use: (columns: RunColumns) => T): T {
   const files: number[] = [];
@@ -27,12 +27,12 @@ export function withRunFile<T>(path: string, use: (columns: RunColumns) => T): T
   }
 }
 
-/** Path of a file that the header of columns names. */
+/** Returns the path of a file that the header of columns names. */
 export function besidePath(columns: string, name: string): string {
   return join(dirname(columns), fileBeside(basename(columns), name));
 }
 
-/** The columns of a run whose files somebody else has opened, and closes. @throws Refusal DOCUMENT_UNREADABLE */
+/** Opens the columns of a run on open descriptors, which the caller closes. @throws Refusal DOCUMENT_UNREADABLE */
 export function openFiles({ columns, earlier }: OpenRunFiles): RunColumns {
   const reader =
     (file: number): ReadRange =>
@@ -49,16 +49,16 @@ function openFile(path: string): number {
   }
 }
 
-/** What a file that the system does not give is refused with: not every file that cannot be opened is gone. */
+/** Returns the refusal for an unreadable file, which need not be missing. */
 function unreadable(cause: unknown): Refusal {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-  const why = code === 'ENOENT' ? 'its file is not there' : `the system reads none of its file (${code})`;
+  const why = code === 'ENOENT' ? 'its file is missing' : `its file cannot be read (${code})`;
   return new Refusal('DOCUMENT_UNREADABLE', `The stored run cannot be read: ${why}.`, null, { cause });
 }
 
 /**
- * Fills room with the bytes of a stored file from a position on.
- * @throws Refusal DOCUMENT_UNREADABLE when the file is gone or too short
+ * Fills a buffer with the bytes of a stored file from a position.
+ * @throws Refusal DOCUMENT_UNREADABLE if the file is missing or too short
  */
 export function readBytes(path: string, start: number, room: Uint8Array): void {
   const file = openFile(path);
@@ -67,7 +67,7 @@ export function readBytes(path: string, start: number, room: Uint8Array): void {
     if (count < room.length)
       throw new Refusal(
         'DOCUMENT_UNREADABLE',
-        `The stored run cannot be read: its file has ${count} bytes from ${start} on, ${room.length} are needed.`,
+        `The stored run cannot be read: its file has ${count} bytes from ${start}; ${room.length} are required.`,
       );
   } finally {
     closeSync(file);
@@ -84,7 +84,7 @@ function readRange(
   return done === room.length ? room : room.slice(0, done);
 }
 
-/** @returns how many bytes there were */
+/** @returns number of bytes read */
 function readInto(file: number, start: number, room: Uint8Array): number {
   let done = 0;
   while (done < room.length) {
@@ -103,22 +103,22 @@ function readPart(file: number, room: Uint8Array, position: number): number {
   }
 }
 
-/** Bytes hashed at a time: they are still in the second cache when they are. */
+/** Bytes hashed at a time, which fit into the second-level cache. */
 const PART_BYTES = 1 << 17;
 
-/** Room of this thread, which hashes one file after the other. */
+/** Buffer of this thread, which hashes one file at a time. */
 let part: Uint8Array | undefined;
 
 /**
- * SHA-256 of a stored file, null when it is not there or cannot be read.
- * @param look called for each part; what it throws ends the reading
+ * Returns the SHA-256 of a stored file, null if it is absent or unreadable.
+ * @param look called for each part; throws to end the read
  */
 export function hashFile(path: string, look = (): void => {}): string | null {
   let file: number;
   try {
     file = openSync(path, 'r');
   } catch {
-    return null; // What has no hash is what a reconciliation reports.
+    return null; // a reconciliation reports a missing hash
   }
   const room = (part ??= new Uint8Array(PART_BYTES));
   const hash = createHash('sha256');
@@ -134,16 +134,16 @@ export function hashFile(path: string, look = (): void => {}): string | null {
   return hash.digest('hex');
 }
 
-/** Bytes read at a time past the cache. */
+/** Bytes per direct read. */
 const BLOCK_BYTES = 2 * 2 ** 20;
 
-/** Room of this thread on whole pages. */
+/** Page-aligned buffer of this thread. */
 let block: Uint8Array | undefined;
 
 /**
- * As `hashFile`, of a file of so many bytes that nobody reads soon: a large one past the cache of the system, whose
- * pages are dear, where it allows that.
- * @cost of a large file half of the processor time, a wait for the disk each 2 MiB
+ * Hashes a file like `hashFile`, for a file that is not read again soon: a large one bypasses the page cache, which is
+ * expensive, if the system allows it.
+ * @cost for a large file half of the processor time, a wait for the disk per 2 MiB
  */
 export function hashOnce(path: string, bytes: number, look: () => void): string | null {
   const file = bytes < LARGE_BYTES_MIN ? undefined : openPastCache(path);
@@ -153,19 +153,19 @@ export function hashOnce(path: string, bytes: number, look: () => void): string 
   let done = 0;
   try {
     for (let count = room.length; count === room.length; done += count) {
-      count = readNext(file, room) ?? 0; // Less than a block at the end, from which no whole sectors can be read on.
+      count = readNext(file, room) ?? 0; // less than a block at the end, after which no whole sectors can be read
       hash.update(room.subarray(0, count));
       look();
     }
   } finally {
     closeSync(file);
   }
-  return done === bytes ? hash.digest('hex') : hashFile(path, look); // The system refused, or the file has changed.
+  return done === bytes ? hash.digest('hex') : hashFile(path, look); // the system refused, or the file has changed
 }
 
-/** Undefined where the system or the file system knows no such reads. */
+/** Opens a file for direct reads; undefined if the system or the file system has none. */
 function openPastCache(path: string): number | undefined {
-  const { O_DIRECT } = constants as Partial<typeof constants>; // Not of every system.
+  const { O_DIRECT } = constants as Partial<typeof constants>; // not defined on every system
   if (O_DIRECT === undefined) return undefined;
   try {
     return openSync(path, constants.O_RDONLY | O_DIRECT);
@@ -174,7 +174,7 @@ function openPastCache(path: string): number | undefined {
   }
 }
 
-/** Whether a stored file is there and has these bytes. @cost one read of it up to the first that differs */
+/** Returns true if a stored file exists with these bytes. @cost one read of it up to the first difference */
 export function isContentOf(path: string, bytes: Uint8Array): boolean {
   let file: number;
   try {
@@ -193,7 +193,7 @@ export function isContentOf(path: string, bytes: Uint8Array): boolean {
   }
 }
 
-/** @returns null from a bad sector, which has no bytes to hash */
+/** @returns null for a bad sector, which has no bytes to hash */
 function readNext(file: number, room: Uint8Array): number | null {
   try {
     return readSync(file, room);

@@ -28,10 +28,13 @@ import { openedCalendars } from '../input/opened-calendars.js';
 import { openedModels } from '../input/opened-models.js';
 import { createRunMemory } from '../output/run-memory.js';
 
-/** Memory of this thread, which does one task at a time. */
+/** Memory of this thread, which runs one task at a time. */
 const memory = createRunMemory();
 
-/** A backtest: the stored run extended where that gives the same, else a whole one. Its texts are written when they are read. */
+/**
+ * Runs a backtest: extends the stored run if the result is the same, else computes a full one. Its texts are rendered
+ * on each read.
+ */
 export const backtest: Task<'backtest'> = async (input, control) => {
   const { files, ...run } = await onEngine((engine) => runOn(engine, input, control));
   control.report(0.95);
@@ -40,8 +43,8 @@ export const backtest: Task<'backtest'> = async (input, control) => {
   return { ...run, ...written };
 };
 
-/** Makes the run of a plan and discards it: its code is compiled then, and the market is ready for runs. */
-export async function practiseRun(market: MarketHandle, plan: BacktestPlan, control: TaskControl): Promise<void> {
+/** Computes and discards the run of a plan, which compiles the code and prepares the market for runs. */
+export async function warmUpRun(market: MarketHandle, plan: BacktestPlan, control: TaskControl): Promise<void> {
   await onEngine((engine) => runForDataset(engine, { market, plan, memory: memory.take }, control));
   memory.giveBack();
 }
@@ -114,9 +117,9 @@ function extendedRun(
 
 const spanOf = (days: Int32Array) => ({ start: formatDay(days[0]!), end: formatDay(days.at(-1)!) });
 
-/** A run to be made. */
+/** Inputs of a run. */
 export type RunOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan' | 'models' | 'known'> & {
-  /** Memory of its columns: what is made of it is read no more once the next run takes it. */
+  /** Memory of its columns; the previous content must no longer be read. */
   readonly memory?: Memory;
 };
 
@@ -151,7 +154,7 @@ interface RunInputs {
   readonly known?: KnownFiles;
 }
 
-/** When a run that is made now was made, and from what. */
+/** Returns the provenance of a new run: its time and its inputs. */
 export function stampOf({
   plan,
   engineVersion,
@@ -167,12 +170,12 @@ export function stampOf({
   };
 }
 
-/** The earlier contents that decisions see, by the changes that lead to them. */
+/** Returns the earlier contents for decisions, by the changes that lead to them. */
 function knownOf(known: KnownFiles | undefined): { readonly known?: readonly (readonly [number, string])[] } {
   return known === undefined ? {} : { known: known.earlier.map(({ knownOn, sha256 }) => [knownOn, sha256]) };
 }
 
-/** What a store declares of its content, as far as it is not what is taken for granted. */
+/** Returns the declarations of a store that differ from the defaults. */
 function declaredOf({ adjustment, currency = null }: MarketIdentity): {
   readonly adjustment?: string;
   readonly currency?: string;
@@ -180,7 +183,7 @@ function declaredOf({ adjustment, currency = null }: MarketIdentity): {
   return { ...(adjustment === 'none' ? {} : { adjustment }), ...(currency === null ? {} : { currency }) };
 }
 
-/** Now, ISO-8601 UTC with an offset. */
+/** Returns the current time, ISO-8601 UTC with an offset. */
 function timestamp(): string {
   return `${new Date().toISOString().slice(0, -1)}000+00:00`;
 }

@@ -16,12 +16,12 @@ import { openedMarket } from '../input/open-markets.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 
 /**
- * The inputs of a published run, as far as it reads them, after the closes were recomputed from nothing else.
- * @throws Refusal NOT_REPRODUCED where they are not those that were published
+ * Collects the inputs that a published run reads, after recomputing the closes from only these.
+ * @throws Refusal NOT_REPRODUCED if they differ from the published ones
  */
 export const publicationBundle: Task<'publication-bundle'> = async ({ market: handle, plan, entries }, control) => {
   const engine = wasmEngine();
-  const reads = readsOf(openedMarket(handle), openedCalendars());
+  const reads = recordReads(openedMarket(handle), openedCalendars());
   const composers: Composer[] = [];
   const { run } = recomputedCloses({
     market: reads.market,
@@ -39,7 +39,7 @@ export const publicationBundle: Task<'publication-bundle'> = async ({ market: ha
     const { closes } = recomputedCloses({ market, calendars, plan, engine });
     const [first] = differingCloses(entries, closes);
     if (first === undefined) return outputOf(market, { plan, calendars: reads.used() });
-    if (slice === slices.at(-1)) throw notReproduced(plan.indexId, first);
+    if (slice === slices.at(-1)) throw notReproducedRefusal(plan.indexId, first);
     control.report(0.6);
   }
   throw new Error('no slice was tried');
@@ -65,18 +65,18 @@ function outputOf(
   return { files, hashes: Object.fromEntries(hashes) as Readonly<Record<string, string>>, securities, dates };
 }
 
-function notReproduced(
+function notReproducedRefusal(
   indexId: string,
   { date, member, published, recomputed }: ReturnType<typeof differingCloses>[number],
 ): Refusal {
-  const message = `The closes of ${indexId} cannot be recomputed: on ${date} ${member} is ${String(published)} in the log and ${String(recomputed)} by this engine. Restate them from a run of now.`;
+  const message = `The closes of ${indexId} cannot be recomputed: on ${date} ${member} is ${String(published)} in the log and ${String(recomputed)} by this engine. Restate them from a current run.`;
   return new Refusal('NOT_REPRODUCED', message, { date, member, published, recomputed });
 }
 
-/** A market that remembers which fields, series and calendars were asked for. */
-function readsOf(market: MarketData, calendars: Calendars) {
-  const fields = recording(market.fields);
-  const series = market.series && recording(market.series);
+/** Wraps a market to record the fields, series and calendars that are read. */
+function recordReads(market: MarketData, calendars: Calendars) {
+  const fields = recordKeys(market.fields);
+  const series = market.series && recordKeys(market.series);
   const used = new Map<string, Calendar>();
   return {
     market: { ...market, fields: fields.map, ...(series && { series: series.map }) },
@@ -102,8 +102,8 @@ function readsOf(market: MarketData, calendars: Calendars) {
   };
 }
 
-/** A map that remembers its keys that were asked for; all of them, where it is gone through. */
-function recording<V>(of: ReadonlyMap<string, V>): {
+/** Wraps a map to record the requested keys; an iteration requests all of them. */
+function recordKeys<V>(of: ReadonlyMap<string, V>): {
   readonly map: ReadonlyMap<string, V>;
   read(): ReadonlyMap<string, V>;
 } {
@@ -119,10 +119,10 @@ function recording<V>(of: ReadonlyMap<string, V>): {
     forEach: (visit) => (all(), of.forEach(visit)),
     [Symbol.iterator]: () => (all(), of[Symbol.iterator]()),
   } as ReadonlyMap<string, V>;
-  return { map, read: () => new Map([...of].filter(([key]) => key === 'CLOSE' || asked.has(key))) }; // Without CLOSE there is no market.
+  return { map, read: () => new Map([...of].filter(([key]) => key === 'CLOSE' || asked.has(key))) }; // a market needs CLOSE
 }
 
-/** The securities that an index of the run could select or held, up to its last session. */
+/** Reduces a market to the securities that an index of the run could select or held, up to its last session. */
 function sliceOf(market: MarketData, run: Run, composer: Composer): MarketData {
   const wanted = wantedColumns(market, run, composer);
   const width = market.identifiers.length;

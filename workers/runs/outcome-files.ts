@@ -8,7 +8,7 @@ import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import { variantCount, type Variation } from '#domain/sweeps/variants.js';
 import type { OutcomesFile } from '#jobs/tasks/runs.js';
 
-/** Outcomes in the files of the parts, of which one is in memory at a time. Each file is compared with its hash once. */
+/** Reads outcomes from the files of the parts, one at a time in memory. Each file is verified against its hash once. */
 export function outcomesInFiles(files: readonly OutcomesFile[], variation: Variation): OutcomeSource {
   const parts = sweepParts(variation);
   const count = variantCount(variation);
@@ -18,9 +18,9 @@ export function outcomesInFiles(files: readonly OutcomesFile[], variation: Varia
   function outcomesOf(file: OutcomesFile): readonly VariantOutcome[] {
     const bytes = readFileSync(file.path);
     if (!checked.has(file) && createHash('sha256').update(bytes).digest('hex') !== file.sha256)
-      throw new Refusal('DOCUMENT_UNREADABLE', 'Outcomes of some variants are damaged: queue the sweep again.');
+      throw new Refusal('DOCUMENT_UNREADABLE', 'Outcomes of some variants are damaged: run the sweep again.');
     checked.add(file);
-    return deserialize(bytes) as readonly VariantOutcome[]; // As the parts wrote them.
+    return deserialize(bytes) as readonly VariantOutcome[]; // as the parts wrote them
   }
 
   return {

@@ -15,7 +15,7 @@ import { onEngine } from '../input/numerics.js';
 import { besidePath, withRunFile } from '../run-files/run-file.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
-/** A ReplayView as JSON: the stored run again, so that equal inputs give equal columns. */
+/** Replays the stored run, so that equal inputs give equal columns: a ReplayView as JSON. */
 export const replay: Task<'replay'> = async (input, control) => {
   const view = await onEngine((engine) => {
     const { stored, plan, engineVersion, definitionChanged } = input;
@@ -37,7 +37,7 @@ export const replay: Task<'replay'> = async (input, control) => {
 };
 
 function differenceOf(path: string, { columns, prices: made }: RunFiles): RunDifference | null {
-  const prices = made === null ? undefined : wholeOf(made, keptMemory(made.length)); // Those of many names lie on the disk.
+  const prices = made === null ? undefined : wholeOf(made, keptMemory(made.length)); // those of many securities are on disk
   const areSame =
     isEqual(readStored(path), columns) &&
     (prices === undefined || isEqual(readStored(besidePath(path, PRICES)), prices));
@@ -50,7 +50,7 @@ function differenceOf(path: string, { columns, prices: made }: RunFiles): RunDif
   return withRunFile(path, (stored) =>
     firstDifference(
       stored,
-      openColumns(rangeOf(columns), () => rangeOf(prices!)), // It names no other file.
+      openColumns(rangeOf(columns), () => rangeOf(prices!)), // it names no other file
     ),
   );
 }
@@ -59,7 +59,7 @@ function readStored(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (cause) {
-    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: a file of it is not there.', null, {
+    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: one of its files is missing.', null, {
       cause,
     });
   }

@@ -27,19 +27,19 @@ import { openedCalendars } from '../input/opened-calendars.js';
 import { openedModels } from '../input/opened-models.js';
 import { withRunFile } from '../run-files/run-file.js';
 
-/** Stored state beside the columns of a run, from which it can be extended. */
+/** State stored next to the columns of a run, from which it can be extended. */
 export interface CheckpointFile {
   readonly format: number;
-  /** SHA-256 over plan and engine version, whatever the end of the request. */
+  /** SHA-256 over plan and engine version, independent of the end of the request. */
   readonly identity: string;
-  /** What the market had up to the last date of the run. */
+  /** Hashes of the market data up to the last date of the run. */
   readonly prefix: MarketPrefix;
   readonly checkpoint: RunCheckpoint;
 }
 
 /**
- * The identity of a run that may only reach further: everything it is made from up to its last day but the market and
- * the end.
+ * Returns the identity of a run that may only be extended: all its inputs up to its last day except the market and the
+ * end.
  */
 function identityOf(plan: BacktestPlan, engineVersion: string, { day }: Pick<RunCheckpoint, 'day'>): string {
   const { request, ...rest } = planThrough(plan, formatDay(day));
@@ -57,8 +57,8 @@ export interface StateInput {
 }
 
 /**
- * The state of a run as bytes; null on a market whose content has no hashes of its parts. Equal states may have unequal
- * bytes: a whole number is written as the engine happens to hold it.
+ * Serialises the state of a run; null if the market has no hashes of its parts. Equal states may have unequal bytes,
+ * because the engine stores whole numbers in several forms.
  */
 export function checkpointBytes({ plan, engineVersion, handle, market, checkpoint }: StateInput): Uint8Array | null {
   if (handle.digests === undefined) return null;
@@ -87,9 +87,9 @@ export interface ResumeOrder {
 }
 
 /**
- * The stored run with the sessions that came after it.
+ * Extends the stored run by later sessions.
  * @throws CannotResume
- * @throws Refusal as the whole run would
+ * @throws Refusal like the full run
  */
 export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedRun {
   const { engine, handle, plan, models, engineVersion, run } = order;
@@ -103,7 +103,7 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
   const changed = prefixDiffers(prefixOf(market, handle.digests, checkpoint.day), state.prefix);
   if (changed !== null) throw new CannotResume(changed === 'names' ? 'names_changed' : 'history_changed');
   if (reachesBack(market, checkpoint.day)) throw new CannotResume('history_changed');
-  return reading(() =>
+  return readOrGiveUp(() =>
     withRunFile(run.columns, (stored) => {
       const extended = extendRun({
         plan,
@@ -111,7 +111,7 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
         stored,
         market,
         calendars: openedCalendars(),
-        marketSince: (day) => (day >= after ? market : lookedBack(handle, market, day)),
+        marketSince: (day) => (day >= after ? market : withCashSince(handle, market, day)),
         wholeMarket: () => openedMarket(handle),
         models: openedModels(models),
         createDecider: indexDeciders(engine, sharingOn(market)),
@@ -127,21 +127,24 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
   );
 }
 
-/** Names of cross-sections that are kept of a market: runs that are extended on the same day read the same. */
+/**
+ * Maximum number of securities times cross-sections cached for a market: runs that are extended on the same day read
+ * the same ones.
+ */
 const SECTION_NAMES_MAX = 1 << 17;
 
-const sharing = new WeakMap<MarketData, DecisionSharing>();
+const sharingByMarket = new WeakMap<MarketData, DecisionSharing>();
 
 function sharingOn(market: MarketData): DecisionSharing {
-  const known = sharing.get(market) ?? sharedDecisions(SECTION_NAMES_MAX, 0);
-  sharing.set(market, known);
+  const known = sharingByMarket.get(market) ?? sharedDecisions(SECTION_NAMES_MAX, 0);
+  sharingByMarket.set(market, known);
   return known;
 }
 
-/** A market with the cash that was paid after an earlier day as well, that of the day that was asked for last. */
+/** Market that includes cash paid after an earlier day, for the most recently requested day. */
 const since = new WeakMap<MarketData, MarketData>();
 
-function lookedBack(handle: MarketHandle, market: MarketData, day: number): MarketData {
+function withCashSince(handle: MarketHandle, market: MarketData, day: number): MarketData {
   const known = since.get(market);
   if (known?.settledTo === day) return known;
   const found = { ...market, actions: actionsSince(handle, day), settledTo: day };
@@ -149,8 +152,8 @@ function lookedBack(handle: MarketHandle, market: MarketData, day: number): Mark
   return found;
 }
 
-/** If a stored file is unreadable, a full run follows. */
-function reading<T>(work: () => T): T {
+/** Runs a read; an unreadable stored file leads to a full run. */
+function readOrGiveUp<T>(work: () => T): T {
   try {
     return work();
   } catch (thrown) {
@@ -161,13 +164,13 @@ function reading<T>(work: () => T): T {
 }
 
 /**
- * What is copied of a damaged file would have a hash of its own, whatever it had become: columns that are copied, which
- * are few, are never remembered.
+ * Verifies the stored files, because a copy of a damaged file would get a new valid hash. Copied columns, which are
+ * few, are therefore always hashed.
  * @throws CannotResume
- * @cost one read of the files that this process has neither written nor hashed, and of those that were touched since
+ * @cost one read of the files that this process has neither written nor hashed, and of those modified since
  */
 function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, control: TaskControl): void {
-  const stays = (): boolean => reading(() => withRunFile(columns, (stored) => isFull(ownDates(stored))));
+  const stays = (): boolean => readOrGiveUp(() => withRunFile(columns, (stored) => isFull(ownDates(stored))));
   for (const file of checked) {
     const isKept = (): boolean => file.path !== columns || stays();
     if (!hasContent(file, checkedFiles, () => control.report(0), isKept)) throw new CannotResume('no_checkpoint');
@@ -177,7 +180,7 @@ function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, 
 function readState({ checkpoint }: ResumableRun): CheckpointFile {
   const bytes = readChecked(checkpoint);
   try {
-    const state = deserialize(bytes) as CheckpointFile; // Written by checkpointBytes, which its hash has shown.
+    const state = deserialize(bytes) as CheckpointFile; // checkpointBytes wrote it, as its hash shows
     if (state.format === CHECKPOINT_FORMAT) return state;
   } catch {
     // A newer runtime wrote it.
@@ -185,7 +188,7 @@ function readState({ checkpoint }: ResumableRun): CheckpointFile {
   throw new CannotResume('no_checkpoint');
 }
 
-/** @throws CannotResume when a file is gone or has another content than was written */
+/** @throws CannotResume if a file is missing or its content has changed */
 function readChecked({ path, sha256 }: ResumableRun['checkpoint']): Uint8Array {
   let bytes: Uint8Array;
   try {

@@ -9,7 +9,7 @@ import { openedCalendars } from '../input/opened-calendars.js';
 import { openedModels } from '../input/opened-models.js';
 import { withRunFile } from '../run-files/run-file.js';
 
-/** The levels of two stored runs beside each other. */
+/** Compares the levels of two stored runs. */
 export const compareLevels: Task<'compare-levels'> = ({ from, to }) => {
   const levelsOf = (columns: string) =>
     withRunFile(columns, (run) => ({ days: run.i32('days').slice(), level: run.f64('level').slice() }));
@@ -18,7 +18,7 @@ export const compareLevels: Task<'compare-levels'> = ({ from, to }) => {
   return { ...levelsDifference(before, after), totalReturns: [totalReturn(before), totalReturn(after)] };
 };
 
-/** The total return of a run that is not stored. */
+/** Computes the total return of a run that is not stored. */
 export const totalReturn: Task<'total-return'> = ({ market: handle, plan, models, known }, control) =>
   onEngine((engine) => {
     const market = openedMarket(handle);

@@ -1,7 +1,7 @@
 import type { Task } from '#jobs/tasks.js';
 import { withRunFile } from '../run-files/run-file.js';
 
-/** Index levels of a stored run. */
+/** Reads the index levels of a stored run. */
 export const runLevels: Task<'run-levels'> = ({ columns }) =>
   withRunFile(columns, (run) => ({
     calendar: run.header.calendar,

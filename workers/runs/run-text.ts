@@ -12,14 +12,17 @@ import { answerBytes } from '../output/hand-over.js';
 import { writeTextFile } from '../output/text-file.js';
 import { hashFile, withRunFile } from '../run-files/run-file.js';
 
-/** The record or the result of a stored run as JSON. */
+/** Writes the record or the result of a stored run as JSON. */
 export const runText: Task<'run-text'> = async (input) => {
   const json = createJsonWriter();
   writeText(json, input);
   return answerBytes(json.bytes());
 };
 
-/** Writes such a text as a file, of which no more than a part is ever in memory, but for one that an earlier version stored. */
+/**
+ * Writes such a text as a file, with only a part in memory at a time, except for a text that an earlier version
+ * stored.
+ */
 export const writeRunText: Task<'write-run-text'> = async ({ path, ...input }) =>
   writeTextFile(path, (sink) => {
     const json = createJsonSinkWriter(sink);
@@ -36,7 +39,7 @@ function writeText(json: JsonWriter, input: RunTextInput): void {
   if (files.some(({ path, sha256 }) => hashFile(path) !== sha256))
     throw new Refusal(
       'DOCUMENT_UNREADABLE',
-      'The stored run cannot be read: its file is gone or has another content than was written.',
+      'The stored run cannot be read: its file is missing or its content has changed.',
     );
   withRunFile(columns, (run) => {
     if (input.text === 'record') writeRecord(json, readRecord(run), stamp);
@@ -44,7 +47,7 @@ function writeText(json: JsonWriter, input: RunTextInput): void {
   });
 }
 
-/** A text that an earlier version stored, with the members of today. */
+/** Writes a text that an earlier version stored, with today's members. */
 function writeStored(json: JsonWriter, { text, stored }: { readonly stored: StoredText } & Pick<RunTextInput, 'text'>) {
   const { inset } = stored;
   if (text === 'record') json.value(upgradedRecord(readJson(stored)));
@@ -57,7 +60,7 @@ function writeStored(json: JsonWriter, { text, stored }: { readonly stored: Stor
   }
 }
 
-/** The overview of a stored run as JSON. @throws Refusal DOCUMENT_UNREADABLE */
+/** Writes the overview of a stored run as JSON. @throws Refusal DOCUMENT_UNREADABLE */
 export function overviewOf(run: RunColumns, overview: OverviewFile): Uint8Array<ArrayBuffer> {
   return 'plan' in overview ? overviewJson(summaryOf(run, planIn(overview.plan))) : readStored(overview.stored);
 }

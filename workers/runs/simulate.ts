@@ -21,10 +21,10 @@ import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
-/** Paths between two looks at the cancel flag: a few milliseconds. */
+/** Number of paths between two checks of the cancel flag: a few milliseconds. */
 const PATHS_PER_STEP = 4_096;
 
-/** Reads the run and decides everything that the parts have in common. */
+/** Reads the run and computes the common inputs of all parts. */
 export const planOfSimulation: Task<'plan-simulation'> = async (input) => {
   const { request } = input;
   const run = readRun(input);
@@ -55,7 +55,7 @@ interface RunHistory {
   readonly days: Int32Array;
   readonly level: Float64Array;
   readonly currency: string;
-  /** Weights after the last close, by name. */
+  /** Weights after the last close, by security. */
   readonly weights: ReadonlyMap<string, number>;
 }
 
@@ -72,7 +72,7 @@ function readRun({ columns }: PlanSimulationInput): RunHistory {
   });
 }
 
-/** Variance of the weights held last under a statistical factor model of the run's window. */
+/** Returns the variance of the last weights under a statistical factor model of the run's window. */
 async function modelledRisk({ request, calendar, market: handle }: PlanSimulationInput, run: RunHistory) {
   const sm = marketOn({ market: openedMarket(handle!), calendars: openedCalendars(), code: calendar }); // the service required a market
   const window = {
@@ -114,7 +114,7 @@ export const simulatePart: Task<'simulate-paths'> = async ({ plan, part, memory 
   return { precision: engine.precision };
 };
 
-/** The SimulationView of drawn paths as JSON. */
+/** Summarises drawn paths: a SimulationView as JSON. */
 export const sumSimulation: Task<'sum-simulation'> = ({ outputs, start, memory, request, ...rest }) => {
   const summary = summariseSimulation(request, start.plan, sharedTallies(memory, start.plan));
   const view = canonicalJson(simulationView({ ...start, ...rest, request, summary }));

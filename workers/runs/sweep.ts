@@ -22,13 +22,13 @@ import { rowsInBlocks } from '../output/rows-in-blocks.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 import { outcomesInFiles } from './outcome-files.js';
 
-/** Most bytes that a thread keeps for weights of the next variants: 500 names over ten years take 11 MB. */
+/** Maximum memory that a thread keeps for weights of the next variants: 500 securities over ten years take 11 MB. */
 const ROOM_BYTES_MAX = 64 * 2 ** 20;
 
-/** Of this thread, which does one task at a time. */
+/** Memory of this thread, which runs one task at a time. */
 let room = createSparseRoom();
 
-/** Of this thread: definitions of parts that follow each other are alike. */
+/** Shared decisions of this thread: definitions of consecutive parts are similar. */
 const sharing = sharedDecisions();
 
 /** Runs some variants of a sweep. */
@@ -59,7 +59,7 @@ export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, contr
   return writeOutputs(outputs, { outcomes: outputContent(serialize(outcomes)) });
 };
 
-/** Each patch as a variant that is fit to be run, or as one that is refused. */
+/** Converts each patch to a runnable variant, or to a refused one. */
 function variantsOn(
   { base, documents, models, areChecked }: Omit<SweepPartInput, 'outputs'>,
   market: MarketData,
@@ -84,12 +84,12 @@ function variantsOn(
   };
 }
 
-/** A SweepView of all variants as JSON, and its rows in blocks. */
+/** Ranks all variants: a SweepView as JSON, and its rows in blocks. */
 export const sumSweep: Task<'sum-sweep'> = async (
   { sweepId, indexId, rankBy, partitions, folds, variation, files, market, engineVersion, outputs },
   control,
 ) => {
-  const tick = (fraction: number) => control.report(fraction, 'weighing the choice');
+  const tick = (fraction: number) => control.report(fraction, 'assessing the selection');
   const outcomes = outcomesInFiles(files, variation);
   const table = await onEngine((engine) => sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }));
   const json = createJsonWriter();

@@ -10,19 +10,19 @@ import { hashOfPrices, pricesKey, rememberPrices } from '../output/written-price
 /** The files of a run before they are written. */
 export interface MadeFiles {
   readonly columns: Uint8Array<ArrayBuffer>;
-  /** Null where the columns have them, and of an extended run, which shares those of the stored one. */
+  /** Null if the columns contain them, and for an extended run, which shares those of the stored one. */
   readonly prices: PricesApart | null;
-  /** Null where the run cannot be extended. */
+  /** Null if the run cannot be extended. */
   readonly checkpoint: Uint8Array | null;
-  /** True where an extension leaves the columns where they are: others are copied, and their file is hashed each time. */
+  /** True if an extension keeps the columns in place; copied columns are hashed each time. */
   readonly areColumnsKept: boolean;
-  /** Called for each part of a stored file that is read; ends the reading by throwing. */
+  /** Called for each part of a stored file that is read; throws to end the read. */
   look(): void;
 }
 
 type WrittenFiles = Pick<TaskOutput<'backtest'>, RunFileName | 'unwritten'>;
 
-/** Writes the files of a run, but for those that are stored already. @throws Refusal STORAGE_FULL */
+/** Writes the files of a run that are not stored already. @throws Refusal STORAGE_FULL */
 export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFiles): Promise<WrittenFiles> {
   const { outputs, checkedFiles, plan, storedFiles } = input;
   const { columns, checkpoint, areColumnsKept } = made;
@@ -43,14 +43,14 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
   return {
     ...files,
     prices: prices && { sha256: written?.sha256 ?? prices.stored!, written },
-    unwritten: [...again.keys()] as RunFileName[], // Keys of `contents`.
+    unwritten: [...again.keys()] as RunFileName[], // keys of `contents`
   };
 }
 
 /**
- * The hash of a stored file that has the prices of a run. In a folder of this machine the file is compared with it;
- * elsewhere the service does that which shares it. The same run made again may be asked for as its files are damaged: then
- * nothing that this process remembers of them counts.
+ * Returns the hash of a stored file that has the prices of a run. In a local folder the file is verified; elsewhere
+ * the service that shares it verifies it. A run may be repeated because its files are damaged, so the process's record
+ * of them does not count.
  */
 function storedPrices(
   { market, storedPrices: candidates = [], stored, outputs, checkedFiles }: ThreadInput<'backtest'>,

@@ -19,11 +19,11 @@ import { withRunFile } from '../run-files/run-file.js';
 
 type Asked = InputOfView<'actions'>;
 
-/** Corporate actions on the securities of a stored run. */
+/** Lists the corporate actions on the securities of a stored run. */
 export const showActions = (asked: Asked): ReturnType<typeof actionsView> =>
   withRunFile(asked.columns, (run) => actionsView(run, inputOf(run, asked)));
 
-/** The index behind each coming action, as CSV. */
+/** Writes the index after each coming action, as CSV. */
 export function showProForma(asked: Asked): string {
   return withRunFile(asked.columns, (run) => {
     const input = inputOf(run, asked);
@@ -36,7 +36,7 @@ function inputOf(run: RunColumns, asked: Asked): ActionsInput {
   return { ...termsOf(run, asked), ...datesOf(asked), outside: outsideOf(run, asked) };
 }
 
-/** Mergers by which securities leave the index of a run, past and coming. */
+/** Past and future mergers that remove securities from the index of a run. */
 function outsideOf(run: RunColumns, { removing, market: handle }: Asked): ActionsInput['outside'] {
   if (removing === null) return undefined;
   const { indexId, documents, models } = removing;

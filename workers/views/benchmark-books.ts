@@ -18,22 +18,22 @@ export interface BenchmarkInput {
   readonly models?: ComparedWith['models'];
   readonly market: MarketData | null;
   readonly day: Day;
-  /** Called now and then while it is run. */
+  /** Called at intervals during the run. */
   readonly onPart?: (() => void) | undefined;
 }
 
-/** Books that a thread keeps of a market, and bytes of weights that one may have. */
+/** Maximum number of books that a thread keeps per market, and maximum bytes of weights of one. */
 const BOOKS_MAX = 2;
 const BOOK_BYTES_MAX = 64 * 2 ** 20;
 
-/** Books up to the last session of their market, the one asked for longest ago first; they go with the market. */
+/** Books up to the last session of their market, the least recently used first; they are released with the market. */
 const booksFor = new WeakMap<MarketData, Map<string, Book>>();
 
 /**
- * An index as a book that reaches a day, run from its definition. What comes after the day changes nothing before it,
- * so that one book serves every day that is asked for.
- * @throws Refusal NO_DATA_SOURCE, NO_DATA_AT_DATE and what running the index refuses
- * @cost of running the index, once for a definition and a market
+ * Runs an index from its definition to a book that reaches a day. Later data does not change earlier days, so that one
+ * book serves every requested day.
+ * @throws Refusal NO_DATA_SOURCE, NO_DATA_AT_DATE and those of the index run
+ * @cost of running the index, once per definition and market
  */
 export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   const market = requireMarket(input);
@@ -46,11 +46,11 @@ export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   if (isWhole && book.weights.byteLength <= BOOK_BYTES_MAX) books.set(key, book);
   if (books.size > BOOKS_MAX) books.delete(books.keys().next().value!);
   if (book.from > lastAtMost(book.sm.sessions, input.day))
-    throw tooEarly(input, formatDay(book.sm.sessions[book.from]!));
+    throw tooEarlyRefusal(input, formatDay(book.sm.sessions[book.from]!));
   return book;
 }
 
-/** Weights that an index holds on a day. @throws Refusal as `benchmarkBook` */
+/** Returns the weights of an index on a day. @throws Refusal like `benchmarkBook` */
 export function benchmarkWeights(engine: Engine, input: BenchmarkInput): ReadonlyMap<string, number> {
   const { sm, columns, weights, from } = benchmarkBook(engine, input);
   const row = (lastAtMost(sm.sessions, input.day) - from) * columns.length;
@@ -65,7 +65,10 @@ interface ServedInput extends BenchmarkInput {
   readonly market: MarketData;
 }
 
-/** Undefined where something that comes after the day is refused: the day itself need not be. */
+/**
+ * Returns the book up to the end of the market; undefined if a later event is refused, because the day itself may be
+ * valid.
+ */
 function wholeBook(engine: Engine, input: ServedInput): Book | undefined {
   try {
     return bookUntil(engine, { ...input, day: input.market.dates.at(-1)! });
@@ -87,15 +90,15 @@ function bookUntil(engine: Engine, input: ServedInput): Book {
   });
   const compositions = composer.compositions(indexId);
   const session = lastAtMost(compositions.sm.sessions, day);
-  if (!inForce(compositions.list, session)) throw tooEarly(input, documents[indexId]!.base_date);
+  if (!inForce(compositions.list, session)) throw tooEarlyRefusal(input, documents[indexId]!.base_date);
   onPart();
   return indexBook({ compositions, to: session, tick: onPart });
 }
 
-function tooEarly({ indexId, day }: BenchmarkInput, begins: string): Refusal {
+function tooEarlyRefusal({ indexId, day }: BenchmarkInput, begins: string): Refusal {
   return new Refusal(
     'NO_DATA_AT_DATE',
-    `The benchmark ${indexId} begins on ${begins}; it holds nothing on ${formatDay(day)}.`,
+    `The benchmark ${indexId} begins on ${begins}; it has no holdings on ${formatDay(day)}.`,
   );
 }
 

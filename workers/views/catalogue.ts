@@ -27,14 +27,14 @@ import { showGroups } from './groups.js';
 import { measuredOf } from './measured.js';
 import { showReconciliation } from './reconciliation.js';
 import { showRollingRisk } from './rolling-risk.js';
-import { windowOf, written, type RunView } from './run-view.js';
+import { windowOf, objectView, type RunView } from './run-view.js';
 import { showScenarios } from './scenarios.js';
 import { showLimits } from './watched-limits.js';
 import { showWeights } from './weights.js';
 
 /**
- * Every view of a stored run by its name. A route that names a view without an entry does not compile; see
- * "Adding a view" in docs/CONTRIBUTING.md.
+ * Every view of a stored run by name. A route that names a view without an entry does not compile; see "Adding a view"
+ * in docs/CONTRIBUTING.md.
  */
 export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   attribution: { show: (asked) => ofRun(asked, (run) => attributionView(run, windowOf(asked))) },
@@ -62,10 +62,10 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
     },
   },
   actions: {
-    show: (asked) => written(showActions(asked)),
-    file: (asked) => encoded(asked.table === 'constituents' ? showProForma(asked) : actionsCsv(showActions(asked))),
+    show: (asked) => objectView(showActions(asked)),
+    file: (asked) => encodeText(asked.table === 'constituents' ? showProForma(asked) : actionsCsv(showActions(asked))),
   },
-  'dividend-points': { show: (asked) => written(showDividendPoints(asked)) },
+  'dividend-points': { show: (asked) => objectView(showDividendPoints(asked)) },
   exposures: {
     async show(asked, control) {
       const exposures = await showExposures(asked, control);
@@ -77,11 +77,11 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
     },
   },
   limits: {
-    show: (asked, control) => written(showLimits(asked, control)),
+    show: (asked, control) => objectView(showLimits(asked, control)),
     file: (asked, control) => limitsFile(showLimits(asked, control), asked.table ?? 'state', formatOf(asked)),
   },
   scenarios: {
-    show: (asked) => written(showScenarios(asked)),
+    show: (asked) => objectView(showScenarios(asked)),
     file: (asked) => scenariosFile(showScenarios(asked), asked.table ?? 'scenarios', formatOf(asked)),
   },
   compare: {
@@ -89,22 +89,22 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
       const comparison = await showComparison(asked);
       return { bytes: comparisonBytes(comparison), write: (json) => writeComparison(json, comparison, asked) };
     },
-    file: async (asked) => encoded(comparisonCsv(await showComparison(asked))),
+    file: async (asked) => encodeText(comparisonCsv(await showComparison(asked))),
   },
-  weights: { show: async (asked, control) => written(await showWeights(asked, control)) },
-  'factor-risk': { show: async (asked, control) => written(await showFactorRisk(asked, control)) },
-  'factor-attribution': { show: (asked) => written(showFactorAttribution(asked)) },
-  groups: { show: async (asked) => written(await showGroups(asked)) },
-  reconcile: { show: async (asked, control) => written(await showReconciliation(asked, control)) },
+  weights: { show: async (asked, control) => objectView(await showWeights(asked, control)) },
+  'factor-risk': { show: async (asked, control) => objectView(await showFactorRisk(asked, control)) },
+  'factor-attribution': { show: (asked) => objectView(showFactorAttribution(asked)) },
+  groups: { show: async (asked) => objectView(await showGroups(asked)) },
+  reconcile: { show: async (asked, control) => objectView(await showReconciliation(asked, control)) },
   'rolling-risk': { show: showRollingRisk },
 };
 
 const ofRun = ({ columns }: { readonly columns: string }, view: (run: RunColumns) => object) =>
-  written(withRunFile(columns, view));
+  objectView(withRunFile(columns, view));
 
-const encoded = (text: string): Uint8Array => new TextEncoder().encode(text);
+const encodeText = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** Format of a file. */
+/** Returns the format of a file. */
 function formatOf<F extends string>({ format }: { readonly format?: F | 'json' | undefined }): Exclude<F, 'json'> {
-  return format as Exclude<F, 'json'>; // A file is asked for.
+  return format as Exclude<F, 'json'>; // a file was requested
 }

@@ -24,28 +24,28 @@ import { openedCalendars } from '../input/opened-calendars.js';
 
 /** The benchmark of a run on a market. */
 export interface Compared {
-  /** As it was asked for. */
+  /** Id as requested. */
   readonly id: string;
-  /** The return that its levels have; raw of a series. */
+  /** Return variant of its levels; raw for a series. */
   readonly variant: MeasuredVariant;
   readonly currency: string;
-  /** The market on which both can be looked at: with the series as a name where one is compared with. */
+  /** Market that contains both: a compared series is added as a security. */
   readonly market: MarketData;
-  /** Its weights on a day. @throws Refusal NO_DATA_AT_DATE, and what running an index refuses */
+  /** Returns its weights on a day. @throws Refusal NO_DATA_AT_DATE, and those of an index run */
   weightsOn(engine: Engine, day: Day): ReadonlyMap<string, number>;
-  /** It as a book that reaches a day. @throws Refusal as `weightsOn` */
+  /** Returns it as a book that reaches a day. @throws Refusal like `weightsOn` */
   bookTo(engine: Engine, day: Day): Book;
   /**
-   * Its levels up to the last of some days, at least: of an index from its first session on, of an identifier on those
-   * sessions from the first of the days on which it has a value, as a benchmark of the run has them.
-   * @throws Refusal as `weightsOn`
+   * Returns its levels up to at least the last of the days: for an index from its first session, for an identifier on
+   * those sessions from the first of the days with a value, like a benchmark of the run.
+   * @throws Refusal like `weightsOn`
    */
   levelsOver(engine: Engine, days: Int32Array): DatedSeries;
 }
 
 /**
- * An index, or an identifier that is held alone: a name of the market or one of its series.
- * @param header of the run, whose calendar, currency and treatment an identifier is looked at by
+ * Opens an index, or an identifier as a single holding: a security of the market or one of its series.
+ * @param header of the run, whose calendar, currency and treatment apply to an identifier
  */
 export function comparedWith(
   { indexId, documents, ...used }: ComparedWith & Pick<BenchmarkInput, 'onPart'>,
@@ -56,7 +56,7 @@ export function comparedWith(
     const input = { indexId, documents, ...used, market };
     const bookTo = (engine: Engine, day: Day): Book => benchmarkBook(engine, { ...input, day });
     const document = documents[indexId]!;
-    const treatment = treatmentOf(document, (id) => documents[id])!; // what it reaches is among the documents
+    const treatment = treatmentOf(document, (id) => documents[id])!; // the documents include all that it reaches
     return {
       id: indexId,
       variant: variantOn(market, treatment.dividends),
@@ -82,18 +82,18 @@ export function comparedWith(
       if (first === undefined || first > day)
         throw new Refusal(
           'NO_DATA_AT_DATE',
-          `The benchmark ${indexId} has no price on or before ${formatDay(day)}; its first is of ${first === undefined ? 'no day' : formatDay(first)}.`,
+          `The benchmark ${indexId} has no price on or before ${formatDay(day)}; its first price is on ${first === undefined ? 'no day' : formatDay(first)}.`,
         );
       return new Map([[indexId, 1]]);
     },
     bookTo(engine, day) {
-      const alone = heldAlone(wider, indexId, header);
+      const alone = singleHoldingIndex(wider, indexId, header);
       const calendar = openedCalendars().get(header.calendar)!; // the run was made on it
       if (series !== undefined) assertAboveZero(series, calendar, { start: series.days[0] ?? day, end: day });
       return benchmarkBook(engine, { indexId: alone.id, documents: { [alone.id]: alone }, market: wider, day });
     },
     levelsOver(_engine, days) {
-      const document = heldAlone(wider, indexId, header);
+      const document = singleHoldingIndex(wider, indexId, header);
       const sm = marketOn({ market, calendars: openedCalendars(), code: document.calendar });
       const from = firstAtLeast(sm.sessions, days[0]!);
       const to = lastAtMost(sm.sessions, days.at(-1)!);
@@ -105,7 +105,7 @@ export function comparedWith(
   };
 }
 
-/** Day of the first CLOSE of a name, undefined where it has none. */
+/** Returns the day of the first CLOSE of a security, undefined if it has none. */
 function firstBar({ identifiers, dates, fields }: MarketData, identifier: string): Day | undefined {
   const column = identifiers.indexOf(identifier);
   const close = fields.get('CLOSE')!;
@@ -113,8 +113,10 @@ function firstBar({ identifiers, dates, fields }: MarketData, identifier: string
   return dates[row];
 }
 
-/** An index of one name, on the terms of a run, from its first price on. @throws Refusal NO_DATA_AT_DATE */
-function heldAlone(
+/**
+ * Creates an index of one security with the settings of a run, from its first price. @throws Refusal NO_DATA_AT_DATE
+ */
+function singleHoldingIndex(
   market: MarketData,
   identifier: string,
   { calendar: code, currency, treatment, variant }: RunHeader,
@@ -138,5 +140,5 @@ function heldAlone(
       treatment: { ...runTreatment(treatment), dividends: variant },
     },
   };
-  return acceptedIndex(body)!; // one that satisfies its schema
+  return acceptedIndex(body)!; // it satisfies its schema
 }

@@ -7,8 +7,8 @@ import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
 
 /**
- * Stored runs side by side, and behind them a benchmark on the terms of the first.
- * @throws Refusal NO_COMMON_DATES, and what running the benchmark refuses
+ * Compares stored runs, followed by a benchmark with the settings of the first.
+ * @throws Refusal NO_COMMON_DATES, and those of the benchmark run
  */
 export async function showComparison(input: CompareViewInput): Promise<Comparison> {
   const benchmark = await benchmarkLevels(input);

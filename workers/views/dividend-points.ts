@@ -8,13 +8,13 @@ import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
 import { windowOf } from './run-view.js';
 
-/** Dividend points of a stored run. @throws Refusal NO_DATA_IN_RANGE, VARIANT_NOT_AVAILABLE */
+/** Computes the dividend points of a stored run. @throws Refusal NO_DATA_IN_RANGE, VARIANT_NOT_AVAILABLE */
 export function showDividendPoints({ columns, market: handle, ...asked }: InputOfView<'dividend-points'>): object {
   const market = openedMarket(handle);
   if (market.adjustment === 'total')
     throw new Refusal(
       'VARIANT_NOT_AVAILABLE',
-      'The prices of the store include dividends: what was paid cannot be told from them.',
+      'The prices of the store include dividends, so paid dividends cannot be derived from them.',
     );
   return withRunFile(columns, (run) => {
     const sm = marketOn({ market, calendars: openedCalendars(), code: run.header.calendar });

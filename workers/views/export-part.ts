@@ -13,7 +13,7 @@ import { openedMarket } from '../input/open-markets.js';
 import { openFiles } from '../run-files/run-file.js';
 import { workbookPart } from './workbook-part.js';
 
-/** A part of an export of a stored run, written to memory that the service shares. */
+/** Writes a part of an export of a stored run to memory that the service shares. */
 export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
   const { exportId, run, table, format, start, end, by, from, market, room } = input;
   const { sink, written } = sinkInto(new Uint8Array(room));
@@ -35,10 +35,10 @@ interface OpenedExport {
   readonly announced: AnnouncedFile | undefined;
 }
 
-/** The export that this thread wrote a part of last: the parts of one follow each other. */
+/** Export of the last part that this thread wrote: the parts of one export follow each other. */
 let latest: OpenedExport | undefined;
 
-/** Files of an export stay open, and the same, as long as it is read. */
+/** Opens an export; its files stay open and unchanged while it is read. */
 async function openedExport(input: ThreadInput<'export-part'>, control: TaskControl): Promise<OpenedExport> {
   const { exportId, files } = input;
   if (latest?.exportId === exportId) return latest;
@@ -46,7 +46,7 @@ async function openedExport(input: ThreadInput<'export-part'>, control: TaskCont
   return (latest = { exportId, columns, announced: await announcedIn(columns, input, control) });
 }
 
-/** The announced composition of the index on the session that is asked for; undefined for tables of the stored run. */
+/** Returns the announced composition of the index on the requested session; undefined for tables of the stored run. */
 async function announcedIn(
   columns: RunColumns,
   { definition, market: handle, end }: ThreadInput<'export-part'>,
@@ -65,7 +65,7 @@ async function announcedIn(
   });
 }
 
-/** Fills a room; what has none in it is kept beside it. */
+/** Creates a sink that fills a buffer, and collects the bytes that exceed it. */
 function sinkInto(room: Uint8Array) {
   let length = 0;
   const rest: Uint8Array[] = [];

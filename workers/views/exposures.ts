@@ -27,9 +27,9 @@ import { isField, type FieldLeaf } from '#domain/datapoints/expressions/tree.js'
 import type { FieldRequest } from '#domain/datapoints/field-request.js';
 
 /**
- * Exposures of a stored run.
- * @throws Refusal as `exposuresOf`, and what running the benchmark refuses
- * @throws CancelledError where it is asked to stop; figures of dates that were worked out stay
+ * Computes the exposures of a stored run.
+ * @throws Refusal like `exposuresOf`, and those of the benchmark run
+ * @throws CancelledError if it is asked to stop; completed figures of dates are kept
  */
 export function showExposures(input: InputOfView<'exposures'>, { report }: TaskControl): Promise<Exposures> {
   const { benchmarkColumns: stored } = input;
@@ -44,7 +44,7 @@ export function showExposures(input: InputOfView<'exposures'>, { report }: TaskC
 
 interface OpenRuns {
   readonly run: RunColumns;
-  /** Of the benchmark, null where it is to be run. */
+  /** Stored run of the benchmark; null if it has to be run. */
   readonly stored: RunColumns | null;
   readonly onDate: () => void;
 }
@@ -89,7 +89,7 @@ function exposuresBeside(
   });
 }
 
-/** Whether two runs have the same dates, and read datapoints on the same terms. */
+/** Returns true if two runs have the same dates, and read datapoints with the same settings. */
 function haveSameAxes(one: RunColumns, other: RunColumns): boolean {
   const termsOf = ({ header: { calendar, currency, treatment } }: RunColumns): string =>
     JSON.stringify([calendar, currency, treatment]);
@@ -97,23 +97,23 @@ function haveSameAxes(one: RunColumns, other: RunColumns): boolean {
   return termsOf(one) === termsOf(other) && days.length === others.length && days.every((day, t) => day === others[t]);
 }
 
-/** Places of names in the order of their columns, which is that of an index that is run. */
+/** Returns the places of securities in the order of their columns, which is that of an index run. */
 function columnOrder(names: readonly string[], { identifiers }: MarketData): Int32Array {
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
-  const columnAt = Int32Array.from(names, (name) => columns.get(name)!); // a current run holds names of its market
+  const columnAt = Int32Array.from(names, (name) => columns.get(name)!); // a current run holds securities of its market
   return Int32Array.from(names.keys()).sort((a, b) => columnAt[a]! - columnAt[b]!);
 }
 
 interface Read {
-  /** Null where no datapoint is read. */
+  /** Null if no datapoint is read. */
   readonly market: MarketData | null;
   readonly header: RunHeader;
   readonly benchmarkNames: readonly string[];
-  /** Universe that BETA is relative to, in columns of a market; null where none is needed or known. */
+  /** Returns the universe for BETA, in columns of a market; null if none is needed or known. */
   universeIn(sm: SessionMarket): UniverseOn | null;
 }
 
-/** Datapoints on the terms of a run: in its currency, with its staleness. */
+/** Reads datapoints with the settings of a run: its currency and its staleness. */
 function fieldReader(
   engine: Engine,
   fields: readonly string[],
@@ -128,12 +128,14 @@ function fieldReader(
   };
   const universeOn = universeIn(sm);
   const heldAtAll = new Set([...sides.own.columns, ...sides.benchmark.columns]);
-  // What BETA is relative to comes and goes among all names.
+  // The universe of BETA changes over time within all securities.
   const followed =
     universeOn === null ? Int32Array.from(heldAtAll).sort() : Int32Array.from({ length: sm.names }, (_, i) => i);
   const sections = crossSectionsOf({ market: sm, treatment, currency: currencyOfSecurities(header), followed });
-  const asked = fields.map((field) => fieldOfText(field, market));
-  const latestOf = asked.map((field) => (isField(field) && isPlain(field) ? sections.latest(field.name) : null));
+  const requestedFields = fields.map((field) => fieldOfText(field, market));
+  const latestOf = requestedFields.map((field) =>
+    isField(field) && isPlain(field) ? sections.latest(field.name) : null,
+  );
   return {
     fields,
     standsAlone: (field) => latestOf[field] !== null,
@@ -144,12 +146,13 @@ function fieldReader(
       let section: CrossSection | undefined;
       const universe = () => universeOn?.(day) ?? NO_COLUMNS;
       return {
-        // An index and the one that it is weighted otherwise than hold the same names.
+        // An index and a reweighted version of it hold the same securities.
         held: (side, held) => (side === 'own' ? own : (other ??= sides.benchmark.held(held, own.columns))),
         values(field, { columns, count }, out) {
           const read = latestOf[field]!;
           const values = out.subarray(0, columns.length);
-          if (read === null) values.set((section ??= sections.at(session, universe())).numbers(asked[field]!, columns));
+          if (read === null)
+            values.set((section ??= sections.at(session, universe())).numbers(requestedFields[field]!, columns));
           else read(session, columns, values);
           out.fill(NaN, columns.length, count);
         },
@@ -167,22 +170,22 @@ function notRead(): never {
 }
 
 interface PlacedNames {
-  /** All that the market has, ascending. */
+  /** All columns of the market, ascending. */
   readonly columns: Int32Array;
   /**
-   * Those with a weight, ascending; valid until the next call.
-   * @param alike columns that are told in place of equal ones
+   * Returns the columns with a weight, ascending; valid until the next call.
+   * @param alike columns to return in place of equal ones
    */
   held(weights: Float64Array, alike?: Int32Array): HeldNames;
 }
 
-/** Names in a market; those that it does not have have no value. */
+/** Maps securities to a market; those that it lacks have no values. */
 function placedNames(engine: Engine, sm: SessionMarket, names: readonly string[]): PlacedNames {
   const columnAt = names.map((name) => sm.columnOf(name));
   const [placed, absent] = [(place: number) => columnAt[place]! >= 0, (place: number) => columnAt[place]! < 0];
   const all = [...names.keys()];
   const ordered = all.filter(placed).toSorted((a, b) => columnAt[a]! - columnAt[b]!);
-  /** Places by column, those of names without one behind them. */
+  /** Places by column, followed by those of securities without a column. */
   const places = Int32Array.from([...ordered, ...all.filter(absent)]);
   const sizes = engine.room(names.length);
   const same = sameColumns();
@@ -203,16 +206,16 @@ function placedNames(engine: Engine, sm: SessionMarket, names: readonly string[]
   };
 }
 
-/** Places of names with a weight, and of the others. */
+/** Places of securities with a weight, and of the others. */
 interface Places {
   readonly heldAt: Int32Array;
   readonly others: Int32Array;
 }
 
 /**
- * Copies the weights that are held, as far as they are those that were: they change at rebalances, and are asked for on
- * every date.
- * @returns whether they are
+ * Copies the held weights if the holdings are unchanged: they change only at rebalances, and are requested for every
+ * date.
+ * @returns true if they are unchanged
  */
 function copyHeld(weights: Float64Array, { heldAt, others }: Places, sizes: Float64Array): boolean {
   for (let i = 0; i < heldAt.length; i++) {
@@ -224,7 +227,7 @@ function copyHeld(weights: Float64Array, { heldAt, others }: Places, sizes: Floa
   return true;
 }
 
-/** Whether two lists of columns are equal; the same two are compared once. */
+/** Creates a comparison of two lists of columns that compares the same pair only once. */
 function sameColumns(): (a: Int32Array, b: Int32Array) => boolean {
   let known: { readonly a: Int32Array; readonly b: Int32Array; readonly areEqual: boolean } | undefined;
   return (a, b) => {

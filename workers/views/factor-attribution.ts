@@ -5,7 +5,7 @@ import { withRunFile } from '../run-files/run-file.js';
 import { heldDatapoints, readHeld, riskWindow } from './held-risk.js';
 import { windowOf } from './run-view.js';
 
-/** Return of a run by factors. */
+/** Attributes the return of a run to factors. */
 export function showFactorAttribution({ columns, market, model, ...asked }: InputOfView<'factor-attribution'>): object {
   return withRunFile(columns, (run) => {
     const window = riskWindow(readHeld(run, null), openedMarket(market));

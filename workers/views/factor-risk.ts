@@ -28,7 +28,10 @@ import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
 import { storedDoubles } from '../input/stored-matrix.js';
 
-/** The active variance of a run by factors. @throws Refusal NO_DATA_AT_DATE, RISK_INSUFFICIENT_DATA, MODEL_LACKS_NAMES */
+/**
+ * Decomposes the active variance of a run by factors. @throws Refusal NO_DATA_AT_DATE, RISK_INSUFFICIENT_DATA,
+ * MODEL_LACKS_NAMES
+ */
 export function showFactorRisk(
   { columns, as_of, benchmark, market: handle, measure }: InputOfView<'factor-risk'>,
   { report }: TaskControl,
@@ -45,7 +48,8 @@ export function showFactorRisk(
       compared: other.weightsOn(engine, held.weights.day),
       onPart,
     };
-    const measured = 'stored' in measure ? byStored(measure.stored, weights) : estimated(engine, measure, weights);
+    const measured =
+      'stored' in measure ? byStored(measure.stored, weights) : estimateFactors(engine, measure, weights);
     return riskDecomposition(withHindsight(measured, held), {
       benchmark: other.id,
       requested_as_of: asOf,
@@ -62,7 +66,7 @@ interface ComparedRun {
   readonly onPart: () => void;
 }
 
-function estimated(
+function estimateFactors(
   engine: Engine,
   { model, factors, estimator, findings }: Exclude<FactorMeasure, { readonly stored: FactorModelFile }>,
   { held, market, own, compared, onPart }: ComparedRun,
@@ -96,7 +100,7 @@ function byStored(stored: FactorModelFile, { held, own, compared }: ComparedRun)
     riskModel: modelId,
     estimator: null,
     window,
-    findings: lacking(modelId, risk.uncovered),
+    findings: lackFindings(modelId, risk.uncovered),
   };
 }
 
@@ -104,36 +108,36 @@ interface FactorsOnDate extends Pick<FactorModelFile, 'names'>, Pick<MeasuredFac
   readonly numbers: Float64Array;
 }
 
-/** The packed factors of a date: of an imported model those in force on it, the oldest before them. */
+/** Returns the packed factors of a date: for an imported model those in force on it, or the oldest before the first. */
 function factorsOn({ path, names, factors, dates, ...span }: FactorModelFile, date: string): FactorsOnDate {
   const numbers = storedDoubles(path);
   if (dates === undefined)
     return { names, numbers, window: { window_start: span.observedStart, window_end: span.observedEnd } };
   const K = factors.length;
   const parts = partsByDate(names, dates, K);
-  const part = partOn(parts, date) ?? parts[0]!; // An imported model has a date.
+  const part = partOn(parts, date) ?? parts[0]!; // an imported model has a date
   const end = part.factorsAt + part.names.length * (K + 1) + K * K;
   const window = { window_start: part.date, window_end: part.date };
   return { names: part.names, numbers: numbers.subarray(part.factorsAt, end), window };
 }
 
-/** Names listed in a finding. */
+/** Maximum number of securities in a finding. */
 const NAMED_MAX = 5;
 
-function lacking(modelId: string, names: readonly string[]): Finding[] {
+function lackFindings(modelId: string, names: readonly string[]): Finding[] {
   if (names.length === 0) return [];
   const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : '';
-  const message = `The risk model ${modelId} has no estimate of ${names.slice(0, NAMED_MAX).join(', ')}${more}: they are left out.`;
+  const message = `The risk model ${modelId} has no estimate of ${names.slice(0, NAMED_MAX).join(', ')}${more}: they are excluded.`;
   const places = names.toSorted(compareText).slice(0, NAMED_MAX);
   return [{ severity: 'warning', code: 'MODEL_LACKS_NAMES', path: 'risk_model', message, count: names.length, places }];
 }
 
-/** The same, told where the estimate knows what came after the date of the weights. */
+/** Adds a warning if the estimate uses returns after the date of the weights. */
 function withHindsight(measured: MeasuredFactors, { weights }: HeldRun): MeasuredFactors {
   const { riskModel, window, findings } = measured;
   const { window_end: end } = window;
   if (dayFrom(end) <= weights.day) return measured;
   const what = riskModel === null ? 'The estimate' : `The risk model ${riskModel}`;
-  const message = `${what} knows returns up to ${end}, after the weights of ${formatDay(weights.day)}.`;
+  const message = `${what} uses returns up to ${end}, after the weights of ${formatDay(weights.day)}.`;
   return { ...measured, findings: [...findings, { severity: 'warning', code: 'LOOK_AHEAD', path: 'as_of', message }] };
 }

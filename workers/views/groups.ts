@@ -8,7 +8,7 @@ import { withRunFile } from '../run-files/run-file.js';
 import { comparedWith } from './compared.js';
 import { windowOf } from './run-view.js';
 
-/** Contributions by group, beside a benchmark where one is asked for. */
+/** Computes contributions by group, next to a benchmark if one is requested. */
 export function showGroups({
   columns,
   by,

@@ -20,7 +20,7 @@ import { heldWeights, type ActiveRisk, type HeldRisk, type HeldWeights } from '#
 import { datapointsOf } from '../input/datapoints.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 
-/** The inputs of risk from a stored run. */
+/** Inputs of risk from a stored run. */
 export interface HeldRun {
   readonly header: RunHeader;
   readonly weights: HeldWeights;
@@ -36,8 +36,8 @@ export function readHeld(run: RunColumns, asOf: string | null): HeldRun {
 }
 
 /**
- * Returns over the run's own level window, in the total variant and the index's currency.
- * @param onPart called between parts, of which the thread keeps what was made when it throws
+ * Reads returns over the run's level window, in the total variant and the index's currency.
+ * @param onPart called between parts; completed parts are kept if it throws
  */
 export function riskWindow(
   { header, first, last }: HeldRun,
@@ -55,22 +55,22 @@ export function riskWindow(
   return { sm, growth, from: firstAtLeast(sm.sessions, first), to: lastAtMost(sm.sessions, last) };
 }
 
-/** Datapoints on the terms of a run. */
+/** Returns datapoints with the settings of a run. */
 export function heldDatapoints({ sm }: ReturnWindow, header: RunHeader): CrossSections {
   return datapointsOf(sm, { treatment: runTreatment(header.treatment), currency: currencyOfSecurities(header) });
 }
 
-/** The span the returns are asked for, whatever of it the store holds. */
+/** Returns the requested span of returns, independent of the data of the store. */
 export function windowDates({ first, last }: HeldRun): { readonly window_start: string; readonly window_end: string } {
   return { window_start: formatDay(first), window_end: formatDay(last) };
 }
 
-/** Weights by name, of those that are held. */
+/** Returns the non-zero weights by security. */
 export function heldByName(names: readonly string[], held: Float64Array): ReadonlyMap<string, number> {
   return new Map(names.flatMap((name, i): [string, number][] => (held[i] !== 0 ? [[name, held[i]!]] : [])));
 }
 
-/** Weights by column of a market; names it does not hold are left out. */
+/** Returns weights by column of a market, without securities that it lacks. */
 export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, number>): Positions {
   return new Map(
     [...weights].flatMap(([name, weight]): [number, number][] =>
@@ -80,25 +80,25 @@ export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, numb
 }
 
 /**
- * What a run holds by column of a market.
- * @throws Refusal RISK_INSUFFICIENT_DATA when the market has none of its names: that is no risk of 0
+ * Returns the holdings of a run by column of a market.
+ * @throws Refusal RISK_INSUFFICIENT_DATA if the market has none of its securities, which is not a risk of 0
  */
 export function heldPositions(sm: SessionMarket, own: ReadonlyMap<string, number>): Positions {
   const positions = positionsOf(sm, own);
-  if (own.size > 0 && positions.size === 0) throw unpriced(own.keys(), 'not in the served store');
+  if (own.size > 0 && positions.size === 0) throw unpricedRefusal(own.keys(), 'not in the served store');
   return positions;
 }
 
 /**
- * That the served market has a price of one of the names between two days at least.
+ * Checks that the served market has a price of at least one of the securities between two days.
  * @throws Refusal RISK_INSUFFICIENT_DATA
- * @cost up to the first bar of the first name that has one
+ * @cost up to the first bar of the first security with one
  */
 export function assertPriced(
   { identifiers, dates, fields }: MarketData,
   { names, first, last }: { readonly names: readonly string[]; readonly first: Day; readonly last: Day },
 ): void {
-  if (names.length === 0) return; // Cash has no price.
+  if (names.length === 0) return; // cash has no price
   const closes = fields.get('CLOSE');
   const columns = new Map(identifiers.map((name, column) => [name, column]));
   const from = firstAtLeast(dates, first);
@@ -108,15 +108,15 @@ export function assertPriced(
     if (column === undefined || closes === undefined) continue;
     for (let row = from; row <= to; row++) if (!Number.isNaN(closes[row * identifiers.length + column]!)) return;
   }
-  throw unpriced(names, `no price from ${formatDay(first)} to ${formatDay(last)}`);
+  throw unpricedRefusal(names, `no price from ${formatDay(first)} to ${formatDay(last)}`);
 }
 
-function unpriced(names: Iterable<string>, why: string): Refusal {
+function unpricedRefusal(names: Iterable<string>, why: string): Refusal {
   const excluded = new Map([...names].toSorted(compareText).map((name) => [name, why]));
   const detail = { assets: 0, observations: 0, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS };
   return new Refusal(
     'RISK_INSUFFICIENT_DATA',
-    `0 of ${excluded.size} names are covered; at least 1 name is needed. ${leftOutSentence(excluded)}`,
+    `0 of ${excluded.size} securities are covered; at least 1 security is required. ${leftOutSentence(excluded)}`,
     detail,
   );
 }
@@ -135,13 +135,15 @@ export interface MeasureInput {
   readonly onPart?: () => void;
 }
 
-/** Risk of held weights, and against a benchmark when there is one. */
+/** Risk of the holdings, and active risk if there is a benchmark. */
 export interface MeasuredHoldings {
   readonly risk: HeldRisk;
   readonly active: ActiveRisk | null;
 }
 
-/** Risk of held weights, and against a benchmark when there is one. @throws Refusal RISK_INSUFFICIENT_DATA */
+/**
+ * Measures the risk of the holdings, and active risk if there is a benchmark. @throws Refusal RISK_INSUFFICIENT_DATA
+ */
 export function measureRisk(
   engine: Engine,
   { held, market, benchmark, onPart = () => {} }: MeasureInput,
@@ -186,7 +188,10 @@ export function measureRisk(
   };
 }
 
-/** Names without an estimate, ascending: those too little is known of, and those the served market does not hold. */
+/**
+ * Lists the securities without an estimate, ascending: those with too little data, and those that the served market
+ * lacks.
+ */
 export function uncoveredOf(
   sm: SessionMarket,
   { uncovered }: Pick<RiskShares, 'uncovered'>,

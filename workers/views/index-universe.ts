@@ -10,17 +10,17 @@ import { openedCalendars } from '../input/opened-calendars.js';
 import { openedModels } from '../input/opened-models.js';
 
 export interface UniverseInput extends ComparedWith {
-  /** The served market, which the index is defined on. */
+  /** The served market, on which the index is defined. */
   readonly market: MarketData;
-  /** The market whose columns are wanted; it holds every name of the other. */
+  /** Market of the resulting columns; it contains every security of the other. */
   readonly sm: SessionMarket;
   readonly until: Day;
 }
 
-/** Columns of the universe of an index on a day, ascending: the same array as long as they do not change. */
+/** Returns the columns of the universe of an index on a day, ascending: the same array while they do not change. */
 export type UniverseOn = (day: Day) => Int32Array;
 
-/** @cost of running the indices that the universe is taken from, once; O(N) a day */
+/** @cost of running the indices of the universe, once; O(N) per day */
 export function indexUniverse(
   engine: Engine,
   { indexId, documents, models, market, sm, until }: UniverseInput,

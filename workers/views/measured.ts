@@ -2,12 +2,12 @@ import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 
 /**
- * The subject of a performance: the index where a variant is asked for, else the portfolio.
+ * Returns the subject of a performance: the index if a variant is requested, else the portfolio.
  * @throws Refusal VALIDATION_FAILED for a variant of the portfolio
  */
 export function measuredOf({ of, variant }: Pick<InputOfView<'performance'>, 'of' | 'variant'>) {
   if (of === 'portfolio' && variant !== undefined) {
-    const message = `The portfolio has the return of its run alone; variant ${variant} is one of the index.`;
+    const message = `The portfolio has only the return of its run; variant ${variant} belongs to the index.`;
     const finding = { severity: 'error', code: 'NOT_IN_CHOICES', message, path: 'of', accepted: ['index'] } as const;
     assertNoErrors('query', [finding]);
   }

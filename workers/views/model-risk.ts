@@ -23,8 +23,8 @@ import {
 import { openedModels } from '../input/opened-models.js';
 
 /**
- * Risk of held weights by a stored model, and against a benchmark when there is one.
- * @throws Refusal MODEL_LACKS_NAMES when it has none of the names: that is no risk of 0
+ * Measures the risk of the holdings by a stored model, and active risk if there is a benchmark.
+ * @throws Refusal MODEL_LACKS_NAMES if it has none of the securities, which is not a risk of 0
  */
 export function measureByModel(
   measuring: MeasuringModel,
@@ -49,7 +49,7 @@ export function measureByModel(
 }
 
 /**
- * The same by an estimate over the window of the run, of the names that the run and its benchmark hold.
+ * Measures risk by an estimate over the window of the run, for the securities of the run and its benchmark.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost of `estimateRiskModel`
  */
@@ -122,7 +122,7 @@ function activeRisk(model: StoredModel, { own, benchmark: { id, weights }, span 
   };
 }
 
-/** @throws Refusal MODEL_LACKS_NAMES when a stored model has none of the names held: that is no risk of 0 */
+/** @throws Refusal MODEL_LACKS_NAMES if a stored model has none of the holdings, which is not a risk of 0 */
 export function assertKnown(
   { modelId, names }: Pick<StoredModel, 'modelId' | 'names'>,
   own: ReadonlyMap<string, number>,
@@ -131,7 +131,7 @@ export function assertKnown(
   const identifiers = [...own.keys()].toSorted(compareText);
   throw new Refusal(
     'MODEL_LACKS_NAMES',
-    `The risk model ${modelId} has an estimate of none of the ${identifiers.length} names held.`,
+    `The risk model ${modelId} has no estimate of any of the ${identifiers.length} holdings.`,
     { model_id: modelId, identifiers },
   );
 }

@@ -12,7 +12,7 @@ import { heldByName, measureRisk, readHeld } from './held-risk.js';
 
 type ReconcileInput = InputOfView<'reconcile'>;
 
-/** The identities of a stored run computed again, and its files as they are now. */
+/** Recomputes the identities of a stored run, and checks its current files. */
 export async function showReconciliation(input: ReconcileInput, { report }: TaskControl): Promise<object> {
   const risk = await riskOfLast(input);
   const onDate = (): void => report(0);
@@ -24,7 +24,7 @@ function storedFiles({ files, cells }: ReconcileInput): StoredFile[] {
   return files.map(({ name, sha256 }, k) => ({ name, recorded: sha256, found: found[k]! }));
 }
 
-/** Risk of what a run holds last, null where the served market does not tell. */
+/** Measures the risk of a run's last holdings; null if the served market lacks the data. */
 async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput): Promise<MeasuredRisk | null> {
   if (!handle) return null;
   try {

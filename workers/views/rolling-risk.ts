@@ -14,12 +14,12 @@ import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
 import type { Shown } from './run-view.js';
 
-/** Bytes of a row: a date and five numbers. */
+/** Bytes per row: a date and five numbers. */
 const ROW_BYTES = 120;
 
 /**
- * Rolling risk of a stored run.
- * @throws Refusal RISK_INSUFFICIENT_DATA when the market has no price of what it holds
+ * Computes the rolling risk of a stored run.
+ * @throws Refusal RISK_INSUFFICIENT_DATA if the market has no price of its holdings
  */
 export async function showRollingRisk(asked: InputOfView<'rolling-risk'>): Promise<Shown> {
   const { columns, runId, memory, against, benchmark, market } = asked;
@@ -39,7 +39,7 @@ export async function showRollingRisk(asked: InputOfView<'rolling-risk'>): Promi
   };
 }
 
-/** Levels of a run and of what it is measured against, on the dates of both, [T] each. */
+/** Levels of a run and of its reference, on their common dates, [T] each. */
 interface Levels {
   readonly days: Int32Array;
   readonly level: Float64Array;
@@ -51,7 +51,7 @@ function indexLevels(run: RunColumns): Levels {
   return { days, level, reference: index };
 }
 
-/** On the dates that the benchmark shares with the run. */
+/** Returns the levels on the dates that the benchmark shares with the run. */
 function benchmarkLevels(run: RunColumns): Levels {
   if (!run.has('benchmarkDays')) return { days: new Int32Array(0), level: NONE, reference: NONE };
   const { days: all, level } = runLevels(run);
@@ -60,7 +60,7 @@ function benchmarkLevels(run: RunColumns): Levels {
   return { days, level: own, reference: run.f64('benchmarkLevel').slice() };
 }
 
-/** On the dates that a named benchmark shares with the run. */
+/** Returns the levels on the dates that a named benchmark shares with the run. */
 async function namedLevels(
   { header, days, level }: Levels & { readonly header: RunHeader },
   benchmark: ComparedWith,

@@ -2,24 +2,24 @@ import type { InputOfView, RunViewName } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import type { JsonWriter } from '#views/json-writer.js';
 
-/** A view that is computed and only has to be written. */
+/** A computed view, ready to be written. */
 export interface Shown {
-  /** Expected length, where there is something to go by. */
+  /** Expected length, if it can be estimated. */
   readonly bytes?: number;
   write(json: JsonWriter): void;
 }
 
-/** How a view is computed from the columns of a run, and written. */
+/** Computation of a view from the columns of a run, and its output. */
 export interface RunView<N extends RunViewName> {
   show(input: InputOfView<N>, control: TaskControl): Shown | Promise<Shown>;
-  /** A table of the view in the format of the input, where its route offers other formats than JSON. */
+  /** Writes a table of the view in the requested format, if its route offers formats other than JSON. */
   file?(input: InputOfView<N>, control: TaskControl): Uint8Array | Promise<Uint8Array>;
 }
 
-/** A view written as the JSON of one object. */
-export const written = (view: object): Shown => ({ write: (json) => json.value(view) });
+/** Returns a view that is written as one JSON object. */
+export const objectView = (view: object): Shown => ({ write: (json) => json.value(view) });
 
-/** The window asked for, null where a side is open. */
+/** Returns the requested window; null for an open side. */
 export const windowOf = ({ start, end }: Window) => ({ start: start ?? null, end: end ?? null });
 
 interface Window {

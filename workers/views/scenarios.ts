@@ -8,7 +8,7 @@ import { openedCalendars } from '../input/opened-calendars.js';
 import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
 
-/** The composition of a run in other circumstances. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
+/** Computes the composition of a run under scenarios. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
 export function showScenarios({ columns, request, market: handle }: InputOfView<'scenarios'>): ScenariosShown {
   const { header, weights } = withRunFile(columns, (run) => readHeld(run, request.as_of));
   const { by } = request;

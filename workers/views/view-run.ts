@@ -7,9 +7,9 @@ import { stoppable } from '../output/stoppable-writer.js';
 import { RUN_VIEWS } from './catalogue.js';
 import type { RunView } from './run-view.js';
 
-/** A view of stored runs: read by ranges from their columns, serialised here. */
+/** Computes a view of stored runs from ranges of their columns, and serialises it. */
 export const viewRun: Task<'view-run'> = async (input, control) => {
-  const view = RUN_VIEWS[input.view] as RunView<RunViewName>; // That of the input.
+  const view = RUN_VIEWS[input.view] as RunView<RunViewName>; // the view of the input
   return hashedBytes(await bytesOf(view, input, control));
 };
 

@@ -25,7 +25,10 @@ import { openedMarket } from '../input/open-markets.js';
 import { withRunFile } from '../run-files/run-file.js';
 import { windowOf } from './run-view.js';
 
-/** Limits over a stored run. @throws Refusal NO_DATA_IN_RANGE, VALIDATION_FAILED for a row that is not of holdings */
+/**
+ * Checks limits over a stored run. @throws Refusal NO_DATA_IN_RANGE, VALIDATION_FAILED for a constraint that does not
+ * concern holdings
+ */
 export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl): ReturnType<typeof limitsView> {
   const { columns, limits, by, market: handle } = input;
   const market = handle && openedMarket(handle);
@@ -40,7 +43,7 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
       onDate: () => report(0),
       findings: [
         ...input.findings,
-        ...(issuers ? ownIssuers(run, groupSpells(market!, by), by) : []), // Issuers are those of a market.
+        ...(issuers ? ownIssuers(run, groupSpells(market!, by), by) : []), // issuers come from a market
         ...('rule' in limits
           ? []
           : [...rowFindings(limits.rows, heldOn(run, market)), ...missingFindings(limits.rows, run, market)]),
@@ -49,7 +52,7 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
   });
 }
 
-/** Warnings of values that rows lack of what is held on the last date of a run. */
+/** Warns of missing constraint inputs for holdings on the last date of a run. */
 function missingFindings(rows: readonly ConstraintRow[], run: RunColumns, market: MarketData | null): Finding[] {
   if (market === null) return [];
   const { names } = run.header;
@@ -85,13 +88,13 @@ const heldOn = (run: RunColumns, market: MarketData | null): Watched => ({
   day: run.i32('days').at(-1)!,
 });
 
-/** Tells how many names count as their own issuers on the last date of a run. */
+/** Counts securities that are their own issuers on the last date of a run. */
 function ownIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[] {
   const { names } = run.header;
   const day = run.i32('days').at(-1)!;
   const own = names.filter((name) => groupOf(name, day).group === UNCLASSIFIED);
   if (own.length === 0) return [];
-  const message = `${own.length} of ${names.length} names have no ${by} on ${formatDay(day)} and count as their own issuers.`;
+  const message = `${own.length} of ${names.length} securities have no ${by} on ${formatDay(day)} and count as their own issuers.`;
   return [
     {
       severity: 'warning',
@@ -105,8 +108,9 @@ function ownIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[]
 }
 
 /**
- * Rows of the optimiser as limits of a day: where none reads a datapoint made again only when another name is held.
- * A row without a scope covers the names that were held by then, and their groups: what comes later changes nothing.
+ * Converts constraints of the optimiser to daily limits; if none reads a datapoint, they are rebuilt only when a new
+ * security is held. A constraint without a scope covers the securities held so far, and their groups, because later
+ * data must not change earlier days.
  */
 function rowsByDay(
   rows: readonly ConstraintRow[],

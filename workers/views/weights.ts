@@ -12,7 +12,7 @@ import { comparedWith } from './compared.js';
 import { measureRisk, readHeld } from './held-risk.js';
 import { measureByEstimate, measureByModel } from './model-risk.js';
 
-/** Weights of a run on a date, and their risk where it is asked for. */
+/** Returns the weights of a run on a date, and their risk if it is requested. */
 export async function showWeights(input: InputOfView<'weights'>, { report }: TaskControl): Promise<object> {
   const onPart = (): void => report(0);
   const { columns, as_of: asOf = null, risk, model = null, estimator, benchmark, market: handle } = input;
@@ -46,7 +46,7 @@ function requireMarket(market: MarketData | null): MarketData {
   return market;
 }
 
-/** Latest shares outstanding of a name on or before a day, null where the market does not tell. */
+/** Returns the latest shares outstanding of a security on or before a day, null if the market lacks them. */
 function sharesOutstanding(market: MarketData, name: string, day: Day): number | null {
   const shares = market.fields.get('SHARES_OUTSTANDING');
   const column = market.identifiers.indexOf(name);

@@ -10,44 +10,43 @@ export interface WorkbookPartInput extends Pick<WorkbookInput, 'table' | 'window
   readonly sink: ByteSink;
 }
 
-/** A workbook on its way, as far as it was read. */
+/** A partly read workbook. */
 interface OpenWorkbook {
   readonly reader: ReadableStreamDefaultReader<Uint8Array>;
-  /** Bytes read. */
+  /** Number of bytes read. */
   at: number;
-  /** Of the part that is being made. */
+  /** Progress callback of the current part. */
   tick: () => void;
 }
 
 /**
- * Workbooks that the thread has open, the one read longest ago first. One that it has not is made anew up to where it
- * is read on.
+ * Open workbooks of the thread, the least recently read first. A closed one is recreated up to the current position.
  */
-const opened = new Map<string, OpenWorkbook>();
+const openWorkbooks = new Map<string, OpenWorkbook>();
 
-/** Bytes of a part, about: what some fifty milliseconds compress. */
+/** Approximate bytes of a part: about fifty milliseconds of compression. */
 const PART_BYTES = 1 << 18;
 
-/** The bytes of a workbook from a position on: the thread resumes its stream where it stopped. */
+/** Returns the bytes of a workbook from a position: the thread resumes its stream where it stopped. */
 export async function workbookPart(input: WorkbookPartInput): Promise<ExportPosition | null> {
   const { exportId, from, sink } = input;
-  const workbook = opened.get(exportId) ?? startWorkbook(input);
-  opened.delete(exportId);
+  const workbook = openWorkbooks.get(exportId) ?? startWorkbook(input);
+  openWorkbooks.delete(exportId);
   workbook.tick = input.tick;
   if (workbook.at > from.at) throw new Error(`byte ${from.at} of a workbook that was read to ${workbook.at}`);
   for (let left = PART_BYTES; left > 0;) {
     const { done, value } = await workbook.reader.read();
     if (done) return null;
-    const begin = Math.max(0, from.at - workbook.at); // What was sent before the workbook was made anew.
+    const begin = Math.max(0, from.at - workbook.at); // bytes sent before the workbook was recreated
     workbook.at += value.length;
     if (begin >= value.length) continue;
     sink.append(value.subarray(begin));
     left -= value.length - begin;
   }
-  opened.set(exportId, workbook);
-  for (const [oldest, { reader }] of opened) {
-    if (opened.size <= LIMITS.MAX_OPEN_EXPORTS) break;
-    opened.delete(oldest);
+  openWorkbooks.set(exportId, workbook);
+  for (const [oldest, { reader }] of openWorkbooks) {
+    if (openWorkbooks.size <= LIMITS.MAX_OPEN_EXPORTS) break;
+    openWorkbooks.delete(oldest);
     await reader.cancel();
   }
   return { at: workbook.at, rows: 0 };

@@ -1,18 +1,18 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** A request to an object store, to the head of its answer. */
+/** A request to an object store, up to the head of its response. */
 export interface ObjectRequest {
-  /** Method of HTTP: GET reads and lists, HEAD looks, PUT writes and copies. */
+  /** HTTP method: GET reads and lists, HEAD checks, PUT writes and copies. */
   readonly method: string;
   readonly seconds: number;
-  /** False where no answer came, or one that the store is overloaded or defective. */
+  /** False without a response, or if the store is overloaded or defective. */
   readonly isAnswered: boolean;
 }
 
-/** A channel, because there are many clients, and threads open some from settings that are plain data. */
+/** Channel for measurements, because many clients are created from settings that threads receive as data. */
 const REQUESTS = channel('divisor:object-request');
 
-/** Sends a request and reports its time to those who listen in this thread. */
+/** Sends a request and reports its time to the listeners of this thread. */
 export async function timedRequest(method: string, send: () => Promise<Response>): Promise<Response> {
   const startMs = performance.now();
   let isAnswered = false;
@@ -26,9 +26,9 @@ export async function timedRequest(method: string, send: () => Promise<Response>
   }
 }
 
-/** Calls for each request of this thread, its repetitions too. @returns how to stop */
+/** Listens to each request of this thread, including retries. @returns a function that stops listening */
 export function onObjectRequest(call: (request: ObjectRequest) => void): () => void {
-  const listener = (message: unknown): void => call(message as ObjectRequest); // As `timedRequest` publishes it.
+  const listener = (message: unknown): void => call(message as ObjectRequest); // as `timedRequest` publishes it
   REQUESTS.subscribe(listener);
   return () => void REQUESTS.unsubscribe(listener);
 }

@@ -19,7 +19,7 @@ export interface SchedulesInput {
   readonly reports: Pick<PerformerDependencies, 'reports'>;
 }
 
-/** Publication, daily plans of index families, and their runner. */
+/** Creates publication, the daily plans of index families, and their runner. */
 export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts }: SchedulesInput) {
   const { runs, reports } = parts;
   const publication = composePublication(rooms, runs);
@@ -48,14 +48,14 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
   return {
     schedules,
     handlers: { ...publication.handlers, ...scheduleHandlers(schedules, days, removals) },
-    /** Begins to perform days, once jobs run. */
+    /** Starts performing days; call it after jobs have started. */
     start: (): void => {
       if (role !== 'worker') runner.start();
     },
   };
 }
 
-/** Serves the market that another process has activated. */
+/** Switches to the market that another process has activated. */
 async function followed({ activations }: Rooms, isShared: boolean): Promise<void> {
   if (isShared) await activations.follow();
 }

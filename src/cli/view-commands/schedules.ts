@@ -6,7 +6,7 @@ import { NOTE } from './documents.js';
 import { viewCommand } from './view-command.js';
 
 const SCHEDULE = { name: 'SCHEDULE', help: 'Id of a schedule.' };
-const REASON = { reason: { type: 'string', value: 'TEXT', help: 'Why, for the register of decisions.' } } as const;
+const REASON = { reason: { type: 'string', value: 'TEXT', help: 'Reason, for the register of decisions.' } } as const;
 
 export const schedules = viewCommand({
   summary: 'List the schedules.',
@@ -52,10 +52,10 @@ const stepRows = ({ steps }: ScheduleDay) =>
   }));
 const STEP_COLUMNS = ['type', 'state', 'attempts', 'duration_ms', 'done', 'open', 'message'];
 
-/** Lines below the steps of a day: its state, and what is held back. */
+/** Lines below the steps of a day: its state, the indices that are held back, and unfinished files. */
 const noticesOf = ({ date, state, reason, held, steps }: ScheduleDay): string[] => [
   `${date} is ${state}${reason === null ? '' : `: ${reason}`}`,
-  ...held.map((index) => `${index.index_id} is held back since ${index.since} (${index.step}): ${index.reason}`),
+  ...held.map((index) => `${index.index_id} has been held back since ${index.since} (${index.step}): ${index.reason}`),
   ...steps.flatMap(({ type, items }) =>
     items.flatMap(({ index_id, key, state: at, message }) =>
       index_id === null && at !== 'done' ? [`${type} ${key}: ${message}`] : [],
@@ -64,11 +64,11 @@ const noticesOf = ({ date, state, reason, held, steps }: ScheduleDay): string[] 
 ];
 
 export const scheduleStatus = viewCommand({
-  summary: 'The days of a schedule, or the steps of one day.',
+  summary: 'List the days of a schedule, or the steps of one day.',
   words: [SCHEDULE],
   flags: {
-    date: { type: 'string', value: 'DATE', help: 'Session whose steps are shown. Default: the last days.' },
-    limit: { type: 'number', value: 'N', help: 'Days shown. Default: 20.' },
+    date: { type: 'string', value: 'DATE', help: 'Session whose steps are listed. Default: list the latest days.' },
+    limit: { type: 'number', value: 'N', help: 'Number of days. Default: 20.' },
   },
   examples: ['divisor schedule status close', 'divisor schedule status close --date 2024-12-31'],
   async ask(client, [schedule_id = ''], flags): Promise<ScheduleDay | DayListing> {
@@ -88,11 +88,15 @@ const listedDays = (client: DivisorClient, schedule_id: string) =>
   client.call('listScheduleDays', { params: { schedule_id } });
 
 export const runSchedule = viewCommand({
-  summary: 'Perform the day of a session at once; results that exist are kept.',
+  summary: 'Perform the day of a session now; existing results are kept.',
   words: [SCHEDULE, { name: 'DATE', help: 'Session.' }],
   flags: {
     ...REASON,
-    again: { type: 'string', value: 'STEPS', help: 'Steps whose files are written again, with commas: export,render.' },
+    again: {
+      type: 'string',
+      value: 'STEPS',
+      help: 'Steps that write their files again, separated by commas: export,render.',
+    },
   },
   examples: ['divisor schedule run close 2024-12-31', 'divisor schedule run close 2024-12-31 --again export'],
   ask: (client, [schedule_id = '', date = ''], flags) =>
@@ -114,7 +118,7 @@ export const skipSchedule = viewCommand({
   examples: ['divisor schedule skip close 2024-12-31 --reason "The exchange was closed"'],
   ask(client, [schedule_id = '', date = ''], flags) {
     const reason = flags.text('reason');
-    if (reason === undefined) throw new UsageError('divisor schedule skip needs --reason');
+    if (reason === undefined) throw new UsageError('divisor schedule skip requires --reason');
     return client.call('skipScheduleDay', { params: { schedule_id, date }, body: { reason } });
   },
   records: (day) => [dayRow(day)],
@@ -156,7 +160,7 @@ export const backfillSchedule = viewCommand({
 });
 
 export const judgements = viewCommand({
-  summary: 'What people decided about the days of a schedule, with their reasons.',
+  summary: 'List the decisions of people about the days of a schedule, with their reasons.',
   words: [SCHEDULE],
   flags: {},
   examples: ['divisor schedule judgements close'],

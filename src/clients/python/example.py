@@ -1,8 +1,8 @@
-"""From a market to a chart: generates one, defines two indices on it, backtests both and draws their levels.
+"""Generates a market, defines two indices on it, backtests both and draws a chart of their levels.
 
     python3 example.py [http://127.0.0.1:8080]
 
-Ends in levels.png with matplotlib, in levels.svg without.
+Writes levels.png with matplotlib, else levels.svg.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ COLOURS = ("#0b5cad", "#c2410c", "#0b6e4f", "#6a3fb0")
 
 
 def draw_svg(levels: dict, path: Path) -> Path:
-    """A line chart by hand: a grid of round levels, the first session of each year, a legend."""
+    """Draws a line chart: a grid of round levels, the first session of each year, a legend."""
     values = [value for level in levels.values() for value in level["data"]]
     step = next(s for s in (1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000) if (max(values) - min(values)) / s <= 8)
     low, high = step * (min(values) // step), step * -(-max(values) // step)

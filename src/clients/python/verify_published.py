@@ -1,7 +1,7 @@
 """Verifies a published log without the service: python3 verify_published.py LOG [--key KEYS] [--head HASH]
 
-LOG is GET /analytics/INDEX/published, as lines of JSON or as one object, KEYS is GET .../published/keys. Needs Python
-3.8 and nothing else. Ed25519 as in RFC 8032, numbers as in RFC 8785.
+LOG is the response of GET /analytics/INDEX/published, as JSON lines or as one object; KEYS is that of GET .../published/keys. Needs only Python
+3.8 or newer. Ed25519 follows RFC 8032, numbers follow RFC 8785.
 """
 import argparse
 import base64
@@ -24,7 +24,7 @@ def x_of(y, sign):
     if (x * x - xx) % P:
         x = x * I % P
     if y >= P or (x * x - xx) % P or (x == 0 and sign):
-        raise ValueError("no point of the curve")
+        raise ValueError("not a point of the curve")
     return P - x if x % 2 != sign else x
 
 
@@ -71,7 +71,7 @@ def is_signed(key, message, signature):
 
 
 def number(value):
-    """A number as JavaScript writes it."""
+    """Formats a number like JavaScript."""
     if value == 0:
         return "0"
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
@@ -95,38 +95,38 @@ def canonical(entry):
 
 def once(pairs):
     if len({name for name, _ in pairs}) < len(pairs):
-        raise ValueError("a name is repeated")
+        raise ValueError("a name occurs twice")
     return dict(pairs)
 
 
 def fault(entry, seq, previous, index_id, keys):
-    """What is wrong with one entry; None when nothing is."""
+    """Returns the fault of an entry; None if it is valid."""
     signature = base64.b64decode(entry["signature"], validate=True)
     stated = {name: value for name, value in entry.items() if name not in ("hash", "signature")}
     key = None if keys is None else keys.get(entry["key_id"])
     if seq == 1 and entry["seq"] > 1:
-        return f"it is missing: this is not the whole log, it begins with entry {entry['seq']}"
+        return f"it is missing: the log is incomplete and begins with entry {entry['seq']}"
     if entry["seq"] != seq or entry["index_id"] != index_id:
-        return "its number or its index is another"
+        return "its number or its index differs"
     if entry["previous"] != previous:
-        return "its previous hash is not that of the entry before"
+        return "its previous hash does not match the entry before it"
     if hashlib.sha256(canonical(stated)).hexdigest() != entry["hash"]:
-        return "its hash is not that of its content"
+        return "its hash does not match its content"
     if keys is None:
         return None
     if key is None:
-        return "its key is not known"
+        return "its key is unknown"
     raw = base64.b64decode(key["public_key"])
     if hashlib.sha256(raw).hexdigest()[:16] != key["key_id"] or not is_signed(raw, bytes.fromhex(entry["hash"]), signature):
-        return "its signature is not one of its key"
+        return "its signature does not match its key"
     if base64.b64encode(signature).decode() != entry["signature"]:
-        return "its signature is written in another way"
+        return "its signature is not in canonical form"
     until = key["valid_until"]
     return None if key["valid_from"] <= entry["at"] and (until is None or entry["at"] <= until) else "its key was not valid then"
 
 
 def known_keys(path):
-    """Keys in a file by their ids; ends with 64 where it holds none."""
+    """Reads keys from a file, by id; ends with 64 if it contains none."""
     try:
         with open(path, encoding="utf-8") as file:
             return {key["key_id"]: key for key in json.load(file)["keys"]}
@@ -135,7 +135,7 @@ def known_keys(path):
 
 
 def entries_of(path):
-    """Readers of the entries in a file, of one object or a line each."""
+    """Returns readers of the entries in a file of one object or of JSON lines."""
     with open(path, encoding="utf-8", newline="\n") as file:
         try:
             entries = list(json.load(file, object_pairs_hook=once)["entries"])
@@ -157,7 +157,7 @@ def main(log, keys=None, head=None):
     if not os.path.isfile(log):
         unusable(f"{log} cannot be read")
     if head is not None and not re.fullmatch("[0-9a-fA-F]{64}", head):
-        unusable(f"the hash of an entry has 64 hexadecimal digits: {head}")
+        unusable(f"the hash of an entry must have 64 hexadecimal digits: {head}")
     known = None if keys is None else known_keys(keys)
     previous, seq, index_id = "0" * 64, 0, None
     for seq, read in enumerate(entries_of(log), 1):
@@ -166,7 +166,7 @@ def main(log, keys=None, head=None):
             index_id = entry["index_id"] if index_id is None else index_id
             reason = fault(entry, seq, previous, index_id, known)
         except (ValueError, KeyError, TypeError, AttributeError) as cause:
-            reason = f"it is no entry of a log ({cause})"
+            reason = f"it is not an entry of a log ({cause})"
         if reason is not None:
             print(f"Entry {seq}: {reason}.")
             return 1
@@ -192,7 +192,7 @@ if __name__ == "__main__":
     arguments.add_argument("log")
     arguments.add_argument("keys", nargs="?", help="as --key")
     arguments.add_argument("last", nargs="?", help="as --head")
-    arguments.add_argument("--key", help="file of public keys; without it signatures are not verified")
-    arguments.add_argument("--head", help="hash that the last entry must have")
+    arguments.add_argument("--key", help="file of public keys; default: signatures are not verified")
+    arguments.add_argument("--head", help="expected hash of the last entry")
     given = arguments.parse_args()
     sys.exit(main(given.log, given.key or given.keys, given.head or given.last))

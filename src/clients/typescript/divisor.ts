@@ -1,53 +1,53 @@
 import { OPERATIONS, type ErrorDetail, type JobStatus, type OperationId, type Operations } from './contract.js';
-import { DivisorError, unanswered, UnreachableError } from './errors.js';
+import { DivisorError, noResponseError, UnreachableError } from './errors.js';
 
 export type * from './contract.js';
 export { DivisorError, LateAnswerError, UnreachableError } from './errors.js';
 
 export interface ClientOptions {
-  /** Address of the service, `http://127.0.0.1:8080` for example. */
+  /** Address of the service, for example `http://127.0.0.1:8080`. */
   readonly url: string;
-  /** `dvs_...`, when the service has keys. */
+  /** Key `dvs_...`, if the service has keys. */
   readonly key?: string | undefined;
-  /** In place of the global `fetch`. */
+  /** Replacement for the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
 }
 
 export interface CallOptions {
-  /** Gives the request up; work that the service has started continues. */
+  /** Cancels the request; work that the service has started continues. */
   readonly signal?: AbortSignal | undefined;
-  /** Change the document only while this is its etag. */
+  /** Changes the document only if this is its current etag. */
   readonly ifMatch?: string | undefined;
-  /** Why: the note of the version that a write makes. */
+  /** Reason for a write, stored as the note of the version. */
   readonly note?: string | undefined;
 }
 
 export interface WaitOptions {
-  /** Called for every status, the first one too. */
+  /** Called for every status, including the first. */
   readonly onProgress?: ((job: AnyJob) => void) | undefined;
   /** Stops waiting; the job continues unless it is cancelled. */
   readonly signal?: AbortSignal | undefined;
-  /** How long a service that is away or full is asked again before that counts as an error. */
+  /** Time for which requests to an unavailable or full service are retried. */
   readonly patienceSeconds?: number | undefined;
 }
 
 type Request<K extends OperationId> = Operations[K]['request'] & CallOptions;
-/** A request may be left out when nothing in it must be given. */
+/** A request is optional if all its members are. */
 type Arguments<K extends OperationId> =
   Record<never, never> extends Operations[K]['request'] ? [request?: Request<K>] : [request: Request<K>];
 type Answer<K extends OperationId> = Operations[K]['answer'];
 
-/** What every job's status has, whatever its result. */
+/** Members of every job's status, whatever its result. */
 export type AnyJob = Pick<JobStatus, 'job_id' | 'kind' | 'status' | 'progress' | 'message' | 'error'> & {
   readonly result: unknown;
 };
 type ResultOf<J extends AnyJob> = NonNullable<J['result']>;
 
-/** Operations that answer a job. */
+/** Operations that return a job. */
 type JobOperation = { [K in OperationId]: Answer<K> extends AnyJob ? K : never }[OperationId];
 type JobResult<K extends JobOperation> = Answer<K> extends AnyJob ? ResultOf<Answer<K>> : never;
 
-/** Operations that answer what is stored, where nothing has changed and `if_stale` asks for nothing else. */
+/** Operations that return the stored result if nothing has changed and `if_stale` requests nothing else. */
 type CurrentOperation = {
   [K in OperationId]: Operations[K] extends { readonly unchanged: unknown } ? K : never;
 }[OperationId];
@@ -55,75 +55,84 @@ type CurrentOperation = {
 /** Operations whose body may be a file. */
 type UploadOperation = 'importStore' | 'importRiskModel';
 
-/** Operations that answer a stream of events. */
+/** Operations that return a stream of events. */
 type EventOperation = 'followJob' | 'followJobs';
 
 /** One event of a stream. */
 export interface ServerEvent {
-  /** `status`, `caught-up`; `comment` when the service only says that it is there. */
+  /** `status`, `caught-up`; `comment` for a sign of life of the service. */
   readonly event: string;
   readonly id: string | null;
-  /** What the event carries, parsed: a JobStatus for `status`. */
+  /** Parsed data of the event: a JobStatus for `status`. */
   readonly data: unknown;
 }
 
 export interface DivisorClient {
-  /** The same, or what is stored: a job has a `job_id`. */
+  /** Calls an operation that returns a job or the stored result; a job has a `job_id`. */
   call<K extends CurrentOperation>(
     operation: K,
     request: Request<K> & { readonly body: { readonly if_stale: boolean } },
   ): Promise<Answer<K> | Operations[K]['unchanged']>;
-  /** The answer of an operation: JSON as its type says, text, bytes of a file, or null where there is none. @throws DivisorError, UnreachableError */
+  /**
+   * Calls an operation and returns its response: typed JSON, text, bytes of a file, or null without a body. @throws
+   * DivisorError, UnreachableError
+   */
   call<K extends OperationId>(operation: K, ...[request]: Arguments<K>): Promise<Answer<K>>;
-  /** As `call`, with the etag that `ifMatch` takes; null where the answer has none. */
+  /** Calls an operation and also returns the etag for `ifMatch`; null without an etag. */
   callWithEtag<K extends OperationId>(
     operation: K,
     ...[request]: Arguments<K>
   ): Promise<{ readonly answer: Answer<K>; readonly etag: string | null }>;
-  /** Server-sent events as they come, until the service ends them or the signal does. @throws DivisorError, UnreachableError also where the connection is lost */
+  /**
+   * Yields server-sent events until the service or the signal ends them. @throws DivisorError; UnreachableError, also
+   * after a lost connection
+   */
   events<K extends EventOperation>(operation: K, ...[request]: Arguments<K>): AsyncGenerator<ServerEvent>;
-  /** The answer as bytes, for operations that offer another type than JSON: `application/vnd.apache.arrow.stream` for example. */
+  /**
+   * Returns the response as bytes, for operations with other types than JSON, for example
+   * `application/vnd.apache.arrow.stream`.
+   */
   download<K extends OperationId>(operation: K, type: string, ...[request]: Arguments<K>): Promise<Uint8Array>;
-  /** The same as it comes, for answers of any length. A connection that is lost on the way throws UnreachableError where it is read. */
+  /** Returns the response as a stream of any length. A lost connection throws UnreachableError while it is read. */
   stream<K extends OperationId>(
     operation: K,
     type: string,
     ...[request]: Arguments<K>
   ): Promise<{ readonly headers: Headers; readonly bytes: AsyncGenerator<Uint8Array> }>;
-  /** A body that is no JSON: a file of an import, as its media type. */
+  /** Sends a body that is not JSON: a file to import, with its media type. */
   upload<K extends UploadOperation>(
     operation: K,
     type: string,
     bytes: Blob | Uint8Array<ArrayBuffer>,
     request: Omit<Request<K>, 'body'>,
   ): Promise<Answer<K>>;
-  /** Follows a job to its end. @returns its result @throws DivisorError with the job's own code when it failed, UNCLASSIFIED_FAILURE when it was cancelled */
+  /** Returns the result of a job at its end. @throws DivisorError with the job's code, or UNCLASSIFIED_FAILURE */
   waitForJob<J extends AnyJob>(job: J, options?: WaitOptions): Promise<ResultOf<J>>;
-  /** Starts a job and follows it to its end; where the result is answered at once, that. */
+  /** Starts a job and follows it to its end; returns an immediate result directly. */
   run<K extends JobOperation>(operation: K, request: Request<K>, options?: WaitOptions): Promise<JobResult<K>>;
 }
 
-/** Longest wait of one question about a job; the service allows 60. It answers at a change of state. */
+/** Wait of one request for a job's status; the service allows 60. It answers at a change of state. */
 const POLL_SECONDS = 30;
-/** Somebody who watches wants to see progress too. */
+/** Wait while progress is reported. */
 const WATCH_SECONDS = 0.5;
 const PATIENCE_SECONDS = 60;
 const RETRY_SECONDS = 1;
 
-/** A client of a running service, typed by its contract. It needs nothing but `fetch`. */
+/** Creates a client of a running service, typed by its contract. It needs only `fetch`. */
 export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOptions): DivisorClient {
   async function send(operation: OperationId, request: LooseRequest, accept: string): Promise<Response> {
     const [method = '', template = ''] = routeOf(operation).split(' ');
     const headers: Record<string, string> = { accept };
     if (key !== undefined) headers['authorization'] = `Bearer ${key}`;
     if (request.ifMatch !== undefined) headers['if-match'] = `"${request.ifMatch.replaceAll('"', '')}"`;
-    const note = new TextEncoder().encode(request.note); // A header has one character for each byte of UTF-8.
+    const note = new TextEncoder().encode(request.note); // a header has one character for each byte of UTF-8
     if (note.length > 0) headers['x-change-note'] = String.fromCharCode(...note);
     const { upload } = request;
     if (upload !== undefined || request.body !== undefined)
       headers['content-type'] = upload?.type ?? 'application/json';
     const address = new URL(pathOf(template, request), url.endsWith('/') ? url : `${url}/`);
-    const begun = performance.now();
+    const startedMs = performance.now();
     let response: Response;
     try {
       response = await ask(address, {
@@ -134,7 +143,7 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
       });
     } catch (cause) {
       request.signal?.throwIfAborted();
-      throw unanswered(url, (performance.now() - begun) / 1000, cause);
+      throw noResponseError(url, (performance.now() - startedMs) / 1000, cause);
     }
     if (!response.ok) throw await errorOf(response, address);
     return response;
@@ -145,7 +154,7 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
     ...[request = {}]: [request?: LooseRequest]
   ): Promise<Answer<K>> {
     const response = await send(operation, request, 'application/json, */*;q=0.5');
-    // The service's answers satisfy its document, and the types are made from that document.
+    // The service's responses satisfy its contract, from which the types are generated.
     return (await contentOf(response)) as Answer<K>;
   }
 
@@ -155,12 +164,12 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
     let rest = '';
     for await (const part of bytesOf(body!, request.signal)) {
       const blocks = (rest + decoder.decode(part, { stream: true })).split('\n\n');
-      rest = blocks.pop()!; // What was split has at least one part.
+      rest = blocks.pop()!; // a split text has at least one part
       yield* blocks.map(eventOf);
     }
   }
 
-  /** A body as it comes: an answer of 200 to GET has one. */
+  /** Yields the bytes of a body; a successful GET has one. */
   async function* bytesOf(
     body: ReadableStream<Uint8Array>,
     signal: AbortSignal | undefined,
@@ -188,7 +197,7 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
       latest.status === 'running' ||
       (latest.status === 'succeeded' && latest.result === null)
     ) {
-      latest = await patiently(() => call('getJob', { params: { job_id: job.job_id }, query: { wait }, signal }), {
+      latest = await withRetries(() => call('getJob', { params: { job_id: job.job_id }, query: { wait }, signal }), {
         seconds: patienceSeconds,
         signal,
       });
@@ -217,7 +226,7 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
       new Uint8Array(await (await send(operation, (request[0] ?? {}) as LooseRequest, type)).arrayBuffer()),
     async stream(operation, type, ...[request = {}]) {
       const { headers, body } = await send(operation, request as LooseRequest, type);
-      return { headers, bytes: bytesOf(body!, (request as LooseRequest).signal) }; // A success of these operations has a body.
+      return { headers, bytes: bytesOf(body!, (request as LooseRequest).signal) }; // a success of these operations has a body
     },
     upload: async (operation, type, bytes, request) => {
       const response = await send(
@@ -230,19 +239,19 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
     waitForJob,
     async run(operation, request, options) {
       const answer: unknown = await call(operation, request as LooseRequest);
-      // A job operation answers a job or what comes of it: its type says so.
+      // A job operation returns a job or its result, according to its type.
       return (isJob(answer) ? await waitForJob(answer, options) : answer) as JobResult<typeof operation>;
     },
   };
 }
 
-/** Method and path of an operation: one that is not typed may be misspelt. @throws TypeError */
+/** Returns method and path of an operation; an untyped caller may misspell it. @throws TypeError */
 function routeOf(operation: OperationId): string {
   if (Object.hasOwn(OPERATIONS, operation)) return OPERATIONS[operation];
-  throw new TypeError(`There is no operation ${String(operation)}: /openapi.json of the service names them.`);
+  throw new TypeError(`Unknown operation ${String(operation)}: /openapi.json of the service lists all.`);
 }
 
-/** Whether an answer is a job, or its result at once. */
+/** Returns true if a response is a job rather than its immediate result. */
 function isJob(answer: unknown): answer is AnyJob {
   return typeof answer === 'object' && answer !== null && 'job_id' in answer && 'status' in answer;
 }
@@ -255,7 +264,7 @@ interface LooseRequest extends CallOptions {
   readonly upload?: { readonly type: string; readonly bytes: Blob | Uint8Array<ArrayBuffer> };
 }
 
-/** Path and query, relative to the address of the service. */
+/** Builds path and query, relative to the address of the service. */
 function pathOf(template: string, { params = {}, query = {} }: LooseRequest): string {
   const path = template
     .slice(1)
@@ -297,15 +306,15 @@ async function errorOf(response: Response, address: URL): Promise<Error> {
     const { error } = JSON.parse(text) as { readonly error: ErrorDetail };
     if (typeof error.code === 'string') return new DivisorError(error, response);
   } catch {
-    // What is no envelope is reported below.
+    // A response without an envelope is reported below.
   }
   return new UnreachableError(
     `${response.url || address.href} answered ${response.status} without an error envelope: is it this service?`,
   );
 }
 
-/** Asks again while the service restarts or is full: a job outlives both. */
-async function patiently<T>(
+/** Retries while the service restarts or is full, because a job survives both. */
+async function withRetries<T>(
   question: () => Promise<T>,
   { seconds, signal }: { readonly seconds: number; readonly signal: AbortSignal | undefined },
 ): Promise<T> {
@@ -328,7 +337,7 @@ function delay(seconds: number, signal: AbortSignal | undefined): Promise<void> 
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer);
-      reject(signal?.reason instanceof Error ? signal.reason : new Error('The wait was given up.'));
+      reject(signal?.reason instanceof Error ? signal.reason : new Error('The wait was cancelled.'));
     };
     const timer = setTimeout(() => {
       signal?.removeEventListener('abort', stop);

@@ -1,15 +1,15 @@
 import type { ErrorDetail, Finding } from './contract.js';
 
-/** The service answered with an error, or a job ended with one. Branch on `code`. */
+/** Thrown if the service returned an error, or a job failed with one. Branch on `code`. */
 export class DivisorError extends Error {
   override readonly name = 'DivisorError';
   readonly code: ErrorDetail['code'];
   readonly detail: ErrorDetail['detail'];
-  /** Status of HTTP; null when a job failed. */
+  /** HTTP status; null if a job failed. */
   readonly status: number | null;
-  /** Quote it when asking about the error. */
+  /** Id to quote in a support request. */
   readonly requestId: string | null;
-  /** Seconds after which to try again, with a 503 or 429. */
+  /** Seconds after which to retry, with a 503 or 429. */
   readonly retryAfterSeconds: number | null;
 
   constructor(
@@ -25,31 +25,31 @@ export class DivisorError extends Error {
     this.retryAfterSeconds = typeof retryAfter === 'string' ? Number(retryAfter) : null;
   }
 
-  /** Everything that is wrong with the request or document, worst first; empty when the code has none. */
+  /** All faults of the request or document, worst first; empty if the code has none. */
   get findings(): readonly Finding[] {
-    // The contract gives every code of validation this member.
+    // By the contract, every code of validation has this member.
     return (this.detail?.['findings'] ?? []) as readonly Finding[];
   }
 }
 
-/** Nothing answers at the address, or it does not speak as this service does. */
+/** Thrown if no service answers at the address, or the response is not from this service. */
 export class UnreachableError extends Error {
   override readonly name: string = 'UnreachableError';
 }
 
-/** The service took a request and did not answer in time: what was asked for may still go on, and may be done. */
+/** Thrown if the service accepted a request and did not respond in time: the work may be running or complete. */
 export class LateAnswerError extends UnreachableError {
   override readonly name = 'LateAnswerError';
 }
 
-/** What a request that got no answer ends with, after so long. */
-export function unanswered(url: string, seconds: number, cause: unknown): UnreachableError {
+/** Returns the error of a request without a response, after the elapsed time. */
+export function noResponseError(url: string, seconds: number, cause: unknown): UnreachableError {
   return isLate(cause)
-    ? new LateAnswerError(`No answer came from ${url} within ${Math.round(seconds)} seconds.`, { cause })
+    ? new LateAnswerError(`No response from ${url} within ${Math.round(seconds)} seconds.`, { cause })
     : new UnreachableError(`Nothing answers at ${url}.`, { cause });
 }
 
-/** Whether `fetch` gave up on an answer: Node's does after five minutes, one that the client is given when it wants. */
+/** Returns true if `fetch` timed out: Node's does after five minutes, a custom one at any time. */
 function isLate(failure: unknown): boolean {
   const causes = [failure, failure instanceof Error ? failure.cause : undefined];
   return causes.some(

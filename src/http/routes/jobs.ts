@@ -107,7 +107,7 @@ function eventStream(
     await events.return?.();
   }
 
-  /** A stream that fails is not cancelled: its place is given back here. @throws what it failed of */
+  /** Releases the place of a failed stream, which receives no cancellation. @throws the failure */
   async function ended(failure: unknown): Promise<never> {
     await end();
     throw failure;

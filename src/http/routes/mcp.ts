@@ -160,7 +160,7 @@ async function replyOf(response: Response, { method }: Message, end: () => void)
   return { status, headers: noBuffering, type, stream: untilEnd(body, end) };
 }
 
-/** The refusal of a message that the transport does not accept. */
+/** Returns the refusal of a message that the transport rejects. */
 async function refusalOf(response: Response): Promise<Refusal> {
   const { error } = (await response.json()) as { readonly error?: { readonly message?: string } };
   return new Refusal('MALFORMED_REQUEST', `The message cannot be read: ${error?.message ?? response.status}.`);

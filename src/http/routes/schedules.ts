@@ -53,13 +53,13 @@ export function scheduleHandlers(
 
 export const scheduleReply = ({ schedule, etag }: StoredSchedule): Reply => ({ json: schedule, etag });
 
-/** Nobody schedules what they may not do themselves. @throws Refusal FORBIDDEN_SCOPE */
+/** Checks that a client has the scope of every step. @throws Refusal FORBIDDEN_SCOPE */
 export function assertMaySchedule({ scopes }: Pick<Principal, 'scopes'>, { steps }: Pick<ScheduleBody, 'steps'>): void {
   if (scopes.has('admin')) return;
   for (const { type } of steps) {
     const { scope } = stepKindOf(type);
     if (scopes.has(scope)) continue;
-    const message = `The key lacks the scope ${scope}, which the step ${type} needs.`;
+    const message = `The key lacks the scope ${scope}, which the step ${type} requires.`;
     throw new Refusal('FORBIDDEN_SCOPE', message, { needed: scope, scopes: [...scopes] });
   }
 }

@@ -118,7 +118,7 @@ interface OfVersion<N extends string> {
   readonly params: { readonly [K in N | 'version']: string };
 }
 
-/** The part of a request that writes a version again. */
+/** Parts of a request that restoring a version uses. */
 interface Writing {
   readonly principal: Principal;
   precondition(): Precondition | undefined;

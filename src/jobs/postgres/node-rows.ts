@@ -12,7 +12,7 @@ export interface NodeState {
   readonly places: Readonly<Record<Lane, number>>;
   /** Memory for its jobs; null if its version does not report it. */
   readonly memory_bytes: number | null;
-  /** Content hash of the market that it serves; null without one. */
+  /** Content hash of the market that it serves; null if it serves no market. */
   readonly market: string | null;
   /** Number of ends of abandoned attempts. */
   readonly stale: number;

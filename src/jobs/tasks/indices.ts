@@ -69,7 +69,7 @@ export interface OptimisationQuestion extends IndexQuestion {
 
 /** Request for the trades that align accounts with an index. */
 export interface RebalancePackQuestion extends IndexQuestion {
-  /** Version of the index document; null without one. */
+  /** Version of the index document; null if it is not stored. */
   readonly version: number | null;
   /** Rebalances that breaches triggered in its run. */
   readonly called: readonly CalledRebalance[];
@@ -96,7 +96,7 @@ export interface OptimiseInput {
   readonly constraints: readonly ConstraintRow[];
   /** Request as in the body of `POST /optimise/runs`, with defaults. Dates are YYYY-MM-DD. */
   readonly request: OptimisationRequest;
-  /** Stored model that the request names, with its result; null without one. */
+  /** Stored model that the request names, with its result; null if it names no model. */
   readonly measuredBy: MeasuringModel | null;
   readonly outputs: TaskOutputs<'result'>;
 }

@@ -1,10 +1,13 @@
-/** How a place fares that may be away while the process is well. Each look is bounded, and none is made by who asks. */
+/**
+ * Health of a place that may be unavailable while the process works. Each check has a time limit; requests do not wait
+ * for checks.
+ */
 export interface ArtifactHealth {
-  /** Why artifacts cannot be had now, in a sentence; undefined when they can. */
+  /** Returns the reason why artifacts are unavailable, in a sentence; undefined if they are available. */
   fault(): string | undefined;
   /**
-   * What a failure of work on artifacts comes to: bytes that are missing from a place that is away are not lost.
-   * @returns Refusal STORE_UNAVAILABLE then, else the failure
+   * Explains a failure of work on artifacts: bytes missing from an unavailable place are not lost.
+   * @returns Refusal STORE_UNAVAILABLE in that case, else the failure
    */
   explain(thrown: unknown): Promise<unknown>;
 }

@@ -2,29 +2,29 @@ import { isMainThread } from 'node:worker_threads';
 import { Refusal } from '#domain/refusals/refusal.js';
 
 /**
- * Does one call to the file system, within a time.
- * @param onLate receives what comes of a call that was given up
- * @throws Refusal STORE_UNAVAILABLE where the folder does not answer, and at once while an earlier call waits for it
+ * Makes one call to the file system with a time limit.
+ * @param onLate receives the result of an abandoned call
+ * @throws Refusal STORE_UNAVAILABLE if the folder does not answer, and at once while an earlier call is stalled
  */
 export type FolderCall = <T>(work: () => Promise<T>, limitMs?: number, onLate?: (late: T) => void) => Promise<T>;
 
-/** To a folder of this machine alone, whose calls end. */
+/** Makes calls to a local folder, which always end. */
 export const ownCall: FolderCall = (work) => work();
 
-/** Opens a file, reads a piece, looks: longer than a healthy mount takes, shorter than a request waits. */
+/** Time limit for opening and reading a file: longer than a healthy mount needs, shorter than a request waits. */
 const READ_MS = 4000;
-/** Writes or flushes: what a slow server may take for a large result. */
+/** Time limit for writing and flushing: enough for a slow server and a large result. */
 export const WRITE_MS = 30_000;
 /**
- * Calls at once. A mount whose server is away gives none back, and each holds one of the four threads that the process
- * has for files, names of hosts and hashes. A thread that computes does one after the other.
+ * Maximum number of concurrent calls. A mount whose server is unavailable never returns them, and each occupies one of
+ * the four threads that the process has for files, host names and hashes. A computing thread makes one call at a time.
  */
 const AT_ONCE = isMainThread ? 2 : 1;
 
-/** Of this thread, by folder: all who use a folder know that it stalls. */
+/** Calls of this thread by folder, so that all users of a folder know that it is stalled. */
 const opened = new Map<string, FolderCall>();
 
-/** Calls to a folder that other machines have as well. */
+/** Returns the calls to a folder that other machines share. */
 export function callsTo(folder: string): FolderCall {
   const found = opened.get(folder) ?? boundedCalls(folder);
   opened.set(folder, found);
@@ -39,11 +39,11 @@ interface Waiting {
 export function boundedCalls(folder: string, { atOnce = AT_ONCE, readMs = READ_MS } = {}): FolderCall {
   const queue: Waiting[] = [];
   let running = 0;
-  /** Calls that were given up and have not ended. */
+  /** Number of abandoned calls that have not ended. */
   let stalled = 0;
 
   const stall = (): Refusal =>
-    new Refusal('STORE_UNAVAILABLE', 'The folder of the results is away: it does not answer.', null, {
+    new Refusal('STORE_UNAVAILABLE', 'The folder of the results is unavailable: it does not answer.', null, {
       cause: new Error(`folder ${folder}`),
     });
 
@@ -78,7 +78,7 @@ export function boundedCalls(folder: string, { atOnce = AT_ONCE, readMs = READ_M
         },
         (thrown: unknown) => {
           end();
-          reject(thrown); // Not heard where it is late.
+          reject(thrown); // ignored if it is late
         },
       );
     });

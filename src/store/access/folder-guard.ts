@@ -6,28 +6,28 @@ import { callsTo, ownCall, type FolderCall } from './folder-calls.js';
 import { codeOf, isAway } from './place-fault.js';
 import { MARKER, storeIdIn } from './store-id.js';
 
-/** A folder that machines share, while it may be away: an export that moves, a mount that is lost. */
+/** A folder that machines share and that may be unavailable: an export that moves, a lost mount. */
 export interface FolderGuard {
   /**
-   * Does something in the folder, again while it is away. What was written counts when the folder is the same afterwards:
-   * an empty mount point takes no result.
-   * @param work receives whether it was begun before
-   * @throws Refusal STORE_UNAVAILABLE once the folder has been away for too long
+   * Runs work in the folder, again while the folder is unavailable. A write counts only if the folder is the same
+   * afterwards, so that an empty mount point receives no result.
+   * @param work receives true if it was started before
+   * @throws Refusal STORE_UNAVAILABLE once the folder has been unavailable for too long
    */
   work<T>(work: (isAgain: boolean) => Promise<T>): Promise<T>;
-  /** What each call to the folder goes through. */
+  /** Wraps each call to the folder. */
   readonly call: FolderCall;
 }
 
-/** A folder of this machine alone. */
+/** A local folder. */
 export const ownFolder: FolderGuard = { work: (work) => work(false), call: ownCall };
 
-/** How long a folder that is away is waited for, as an object store is. */
+/** Maximum wait for an unavailable folder, the same as for an object store. */
 const PATIENCE_MS = 45_000;
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 2000;
 
-/** @param storeId of the marker that it has to hold */
+/** @param storeId required id in its marker */
 export function guardFolder(
   folder: string,
   storeId: string,
@@ -35,7 +35,7 @@ export function guardFolder(
 ): FolderGuard {
   async function assertThere(): Promise<void> {
     const found = storeIdIn(await call(() => readFile(join(folder, MARKER), 'utf8')));
-    if (found !== storeId) throw away(folder, `it is the store ${found}, not ${storeId}`);
+    if (found !== storeId) throw unavailable(folder, `it is the store ${found}, not ${storeId}`);
   }
 
   return {
@@ -51,7 +51,7 @@ export function guardFolder(
         } catch (thrown) {
           if (!isAway(thrown)) throw thrown;
           if (performance.now() > until)
-            throw thrown instanceof Refusal ? thrown : away(folder, codeOf(thrown) ?? 'unknown', thrown);
+            throw thrown instanceof Refusal ? thrown : unavailable(folder, codeOf(thrown) ?? 'unknown', thrown);
         }
         await sleep(pause);
       }
@@ -59,7 +59,7 @@ export function guardFolder(
   };
 }
 
-const away = (folder: string, reason: string, cause?: unknown): Refusal =>
-  new Refusal('STORE_UNAVAILABLE', `The folder of the results is away: ${reason}.`, null, {
+const unavailable = (folder: string, reason: string, cause?: unknown): Refusal =>
+  new Refusal('STORE_UNAVAILABLE', `The folder of the results is unavailable: ${reason}.`, null, {
     cause: new Error(`folder ${folder}`, { cause }),
   });

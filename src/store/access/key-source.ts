@@ -1,22 +1,22 @@
-/** Keys that requests to an object store are signed with. */
+/** Keys that sign requests to an object store. */
 export interface Keys {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of temporary ones. */
+  /** Session token of temporary keys. */
   readonly sessionToken?: string | undefined;
-  /** Milliseconds since 1970; undefined for keys that say nothing of it. */
+  /** Expiry in milliseconds since 1970; undefined if it is unknown. */
   readonly expiresAt?: number | undefined;
 }
 
-/** Where the keys of a bucket come from. Plain data: a thread gets it with its destination and asks for itself. */
+/** Source of a bucket's keys, as plain data: a thread receives it with its destination and requests keys itself. */
 export type KeySource = GivenKeys | AskedKeySource;
 
-/** Keys of the environment, which stay as they are. */
+/** Keys from the environment, which never change. */
 export interface GivenKeys extends Keys {
   readonly kind: 'given';
 }
 
-/** Where keys are asked for that may change while a process runs. */
+/** Sources whose keys may change while a process runs. */
 export type AskedKeySource =
   | {
       readonly kind: 'profile';
@@ -26,11 +26,11 @@ export type AskedKeySource =
     }
   | {
       readonly kind: 'web-identity';
-      /** Holds the token of the identity, which others renew. */
+      /** File with the identity token, which another program renews. */
       readonly tokenFile: string;
       readonly roleArn: string;
       readonly sessionName: string;
-      /** Of the service that gives keys for tokens. */
+      /** Endpoint of the token service. */
       readonly endpoint: string;
     }
   | {
@@ -41,6 +41,6 @@ export type AskedKeySource =
     }
   | {
       readonly kind: 'machine';
-      /** Of the metadata of the machine. */
+      /** Endpoint of the instance metadata service. */
       readonly endpoint: string;
     };

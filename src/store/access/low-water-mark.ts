@@ -1,9 +1,7 @@
-/**
- * Room that must be left on the volume: LMDB corrupts its heap when it meets a full disk, so writes stop well before.
- */
+/** Minimum free space of the volume: LMDB corrupts its heap on a full disk, so writes stop well before. */
 export interface LowWaterMark {
-  /** Default 256 MiB. */
+  /** Minimum free bytes. Default: 256 MiB. */
   readonly bytes?: number;
-  /** Share of the volume, default 0.05: the smaller of the two marks counts. */
+  /** Minimum free share of the volume, the smaller of the two marks counts. Default: 0.05. */
   readonly fraction?: number;
 }

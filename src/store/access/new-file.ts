@@ -1,10 +1,10 @@
 import type { FileHandle } from 'node:fs/promises';
 
-/** A file of an artifact, all of whose bytes are on disk. */
+/** A new file of an artifact, completely on disk. */
 export interface NewFile {
-  /** Still open. */
+  /** Open handle of the file. */
   readonly file: FileHandle;
-  /** Of the artifact, which it has none of yet. */
+  /** Name of the artifact, which the file does not have yet. */
   readonly name: string;
   readonly bytes: number;
   /** SHA-256 of the bytes, hex. */

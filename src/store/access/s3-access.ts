@@ -1,12 +1,12 @@
 import type { KeySource } from './key-source.js';
 
-/** Where a bucket is and who may use it. Plain data: a thread gets it with its destination. */
+/** Address of a bucket and access to it, as plain data: a thread receives it with its destination. */
 export interface S3Access {
-  /** Origin of the service, without a slash at its end. */
+  /** Origin of the service, without a trailing slash. */
   readonly endpoint: string;
   readonly region: string;
   readonly bucket: string;
-  /** Of every key; empty or with a slash at its end. */
+  /** Prefix of every key; empty or with a trailing slash. */
   readonly prefix: string;
   readonly keys: KeySource;
 }

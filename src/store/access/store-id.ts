@@ -1,16 +1,19 @@
-/** Name of the one file in a place that is no artifact: it says which store the place is, and which database owns it. */
+/**
+ * Name of the marker, the one file in a place that is no artifact: it records the id of the store and the database
+ * that owns it.
+ */
 export const MARKER = 'divisor-store.json';
 
-/** A PostgreSQL database, as far as it can be told from others. */
+/** Identity of a PostgreSQL database. */
 export interface DatabaseIdentity {
-  /** System identifier of the server; null where the role may not read it. Physical copies have the same one. */
+  /** System identifier of the server, which physical copies share; null if the role may not read it. */
   readonly system: string | null;
   readonly database: string;
 }
 
 /** The database that owns a place. */
 export interface PlaceOwner extends DatabaseIdentity {
-  /** Random, renewed in the place and in the database: a copy of the database does not have the next one. */
+  /** Random token, renewed in the place and in the database: a copy of the database has an old one. */
   readonly token: string;
 }
 
@@ -24,7 +27,7 @@ export interface PlaceMark {
 export const markerText = ({ storeId, owner }: PlaceMark): string =>
   JSON.stringify({ format: 1, store_id: storeId, ...(owner && { owner }) });
 
-/** Id in the text of a marker; a word that is no id where it cannot be read. */
+/** Returns the id in the text of a marker; a word that is no id if the text is unreadable. */
 export const storeIdIn = (text: string): string => /"store_id":"([\w-]{1,64})"/.exec(text)?.[1] ?? 'unreadable';
 
 export function markIn(text: string): PlaceMark {
@@ -34,7 +37,7 @@ export function markIn(text: string): PlaceMark {
 function ownerIn(text: string): PlaceOwner | undefined {
   let marker: { readonly owner?: Partial<PlaceOwner> };
   try {
-    marker = JSON.parse(text) as typeof marker; // Each member is checked below.
+    marker = JSON.parse(text) as typeof marker; // each member is checked below
   } catch {
     return undefined;
   }

@@ -11,27 +11,27 @@ import {
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentKind, DocumentReader, DocumentTransaction } from '../port.js';
 
-/** What an entry says, before it has its place. */
+/** Content of an entry, before it is appended. */
 export type AuditStatement = Omit<AuditEntry, 'seq' | 'previous' | 'hash'>;
 
 type Reader = Pick<DocumentReader, 'get'>;
 
-/** The one head of the log. */
+/** Id of the only head of the log. */
 const HEAD = 'head';
 
-/** Digits of a number in a key: keys of entries are in their order. */
+/** Number of digits in a key, so that keys sort like the entries. */
 const DIGITS = 12;
 
 export const entryId = (seq: number): string => String(seq).padStart(DIGITS, '0');
 
-/** Entries that are read at a time. */
+/** Number of entries per read. */
 const BATCH = 256;
 
 export function isAudited(kind: DocumentKind): kind is AuditedKind {
   return (AUDITED_KINDS as readonly string[]).includes(kind);
 }
 
-/** Where the log ends. @throws Refusal DOCUMENT_UNREADABLE */
+/** Returns the end of the log. @throws Refusal DOCUMENT_UNREADABLE */
 export async function auditHead(reader: Reader): Promise<StoredAuditHead> {
   const stored = await reader.get('audit-head', HEAD);
   if (stored === undefined) return NO_AUDIT;
@@ -40,7 +40,7 @@ export async function auditHead(reader: Reader): Promise<StoredAuditHead> {
   return head;
 }
 
-/** Adds an entry to the log. @param end where it ends @returns where it ends then */
+/** Appends an entry to the log. @param end current end @returns the new end */
 export async function appendAudit(
   tx: DocumentTransaction,
   statement: AuditStatement,
@@ -57,13 +57,13 @@ export async function putAuditHead(tx: DocumentTransaction, head: StoredAuditHea
   await tx.put('audit-head', HEAD, head);
 }
 
-/** An entry, whole or without its hash, with its members in the order in which they are stored. */
+/** Orders the members of an entry, with or without its hash, as they are stored. */
 function inOrder(entry: { readonly [Member in keyof AuditEntry]?: AuditEntry[Member] | undefined }): object {
   const { action, at, author, etag, hash, id, key_id, kind, note, previous, request_id, run_id, seq, version } = entry;
   return { action, at, author, etag, hash, id, key_id, kind, note, previous, request_id, run_id, seq, version };
 }
 
-/** Entries after a number, in their order, batch by batch. @throws Refusal DOCUMENT_UNREADABLE */
+/** Reads the entries after a number in batches, in order. @throws Refusal DOCUMENT_UNREADABLE */
 export async function* auditBatches(
   reader: Reader,
   { after, head }: { readonly after: number; readonly head: AuditHead },
@@ -81,11 +81,11 @@ async function entryOf(reader: Reader, seq: number): Promise<AuditEntry> {
   return entry;
 }
 
-/** SHA-256 of the canonical JSON of an entry without its hash. */
+/** Returns the SHA-256 of the canonical JSON of an entry without its hash. */
 export function auditHash(entry: Partial<AuditEntry>): string {
   return hashOnce('sha256', canonicalJson(inOrder({ ...entry, hash: undefined })), 'hex');
 }
 
 function unreadable(part: string): Refusal {
-  return new Refusal('DOCUMENT_UNREADABLE', `The log of writes cannot be read: ${part}; restore it from a backup.`);
+  return new Refusal('DOCUMENT_UNREADABLE', `The audit log cannot be read: ${part}; restore it from a backup.`);
 }

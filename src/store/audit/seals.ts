@@ -7,7 +7,8 @@ import { latestTime } from '../timestamp.js';
 import { auditHead, entryId, putAuditHead } from './log.js';
 
 /**
- * Signs the log as far as it goes, unless that is done, at no time before the last signature or the making of the key.
+ * Signs the log up to its end, unless it is signed, with a time not before the last signature or the creation of the
+ * key.
  * @param now time, ISO-8601 UTC
  * @cost 0.2 ms
  */
@@ -25,12 +26,12 @@ export async function sealAudit(tx: DocumentTransaction, key: SigningKey, now: s
   await putAuditHead(tx, { ...head, sealed: seq, seals: count + 1, seal_hash: hash });
 }
 
-/** Time of the last signature of the log; undefined where there is none that can be read. */
+/** Returns the time of the last signature of the log; undefined if none is readable. */
 export async function lastSealedAt(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<string | undefined> {
   return (await lastSeal(reader))?.at;
 }
 
-/** The last signature of the log: null where there is none, undefined where it cannot be read. */
+/** Returns the last signature of the log: null if there is none, undefined if it is unreadable. */
 async function lastSeal(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<AuditSeal | null | undefined> {
   const { sealed } = await auditHead(reader);
   const id = sealed === undefined ? (await reader.ids('audit-seal')).at(-1) : entryId(sealed);
@@ -39,7 +40,7 @@ async function lastSeal(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<Au
   return stored === undefined || 'unreadable' in stored ? undefined : AuditSeal.safeParse(stored.body).data;
 }
 
-/** Whether the last entry is signed, or there is none. */
+/** Returns true if the last entry is signed, or there is none. */
 export async function isSealed(reader: Pick<DocumentReader, 'get'>): Promise<boolean> {
   const { seq } = await auditHead(reader);
   return seq === 0 || (await reader.get('audit-seal', entryId(seq))) !== undefined;

@@ -4,36 +4,36 @@ import { hashOf } from '../publication/statement-hash.js';
 import { signatureFault } from '../publication/verify-log.js';
 import { auditHash } from './log.js';
 
-/** The first thing that is wrong with a log of writes. */
+/** The first fault of an audit log. */
 export interface AuditFault {
-  /** Number of the entry: that it should have where it is missing. */
+  /** Number of the entry; for a missing one, the number that it should have. */
   readonly seq: number;
-  /** One clause: `its hash is not that of its content`. */
+  /** One clause: `its hash does not match its content`. */
   readonly reason: string;
 }
 
-/** What a log of writes is held against. */
+/** Reference data for the verification of an audit log. */
 export interface AuditTerms {
-  /** Hash that the last entry must have; null where it is not known, and a signature has to cover the last entry. */
+  /** Expected hash of the last entry; null if it is unknown, and a signature must cover the last entry. */
   readonly head: string | null;
-  /** Signatures of the log; without them only its chain is verified. */
+  /** Signatures of the log. Default: only the hash chain is verified. */
   readonly seals?: readonly unknown[];
-  /** Keys by id; null where there are none to look at, and signatures are not verified. */
+  /** Keys by id; null if there are none, and signatures are not verified. */
   readonly keys?: ReadonlyMap<string, PublicKey> | null;
 }
 
-/** A log that is as it was written. */
+/** Verdict on an intact log. */
 export interface SoundAudit extends AuditHead {
-  /** Number of the last entry that a signature covers; 0 without one. */
+  /** Number of the last signed entry; 0 without a signature. */
   readonly sealed: number;
-  /** Signatures made before they were chained: one of them that was left out is not noticed. */
+  /** Number of signatures from before signatures were chained; the removal of one of them goes unnoticed. */
   readonly unchained: number;
 }
 
 /**
- * Holds entries, in the order of their log, to their chain of hashes, and the log to its signatures, which are a chain of
- * their own. Missing last entries are noticed where a head or a seal names them.
- * @cost 0.1 ms an entry, and as much a seal
+ * Verifies the hash chain of entries, in log order, and the signatures of the log, which form a separate chain.
+ * Missing last entries are detected if a head or a seal names them.
+ * @cost 0.1 ms per entry, and the same per seal
  */
 export function verifyAudit(
   entries: Iterable<unknown>,
@@ -44,14 +44,14 @@ export function verifyAudit(
   for (const given of entries) {
     const seq = last.seq + 1;
     const entry = AuditEntry.safeParse(given).data;
-    if (entry === undefined) return { seq, reason: 'it is no entry of a log of writes' };
+    if (entry === undefined) return { seq, reason: 'it is not an entry of an audit log' };
     const reason = faultOf(entry, last) ?? check.faultAt(entry);
     if (reason !== undefined) return { seq, reason };
     last = { seq, hash: entry.hash };
   }
   const beyond = check.beyond(last.seq);
   if (beyond !== undefined) return { seq: last.seq + 1, reason: beyond };
-  // Whoever takes the signatures away can hash the rest again.
+  // An attacker who removes the signatures can recompute the later hashes.
   if (head === null && keys !== null && check.last < last.seq)
     return { seq: check.last + 1, reason: 'no signature covers it' };
   if (head === null || head === last.hash) return { ...last, sealed: check.last, unchained: check.unchained };
@@ -60,17 +60,17 @@ export function verifyAudit(
 
 function faultOf(entry: AuditEntry, before: AuditHead): string | undefined {
   if (entry.seq !== before.seq + 1) return `it has the number ${entry.seq}`;
-  if (entry.previous !== before.hash) return 'its previous hash is not that of the entry before';
-  return auditHash(entry) === entry.hash ? undefined : 'its hash is not that of its content';
+  if (entry.previous !== before.hash) return 'its previous hash does not match the entry before it';
+  return auditHash(entry) === entry.hash ? undefined : 'its hash does not match its content';
 }
 
-/** Seals by the entry that they cover. */
+/** Checks seals by the entry that they cover. */
 interface SealsCheck {
-  /** What is wrong with the seals of an entry; undefined when nothing is. */
+  /** Returns the fault of the seals of an entry; undefined if they are valid. */
   faultAt(entry: AuditEntry): string | undefined;
-  /** Why a log that ends with an entry lacks some. */
+  /** Returns the reason why a log that ends with an entry is incomplete. */
   beyond(seq: number): string | undefined;
-  /** Number of the last entry that one covers. */
+  /** Number of the last sealed entry. */
   readonly last: number;
   readonly unchained: number;
 }
@@ -92,10 +92,10 @@ function createSealsCheck(given: readonly unknown[], keys: ReadonlyMap<string, P
     faultAt({ seq, hash }) {
       const seal = bySeq.get(seq);
       if (seal === undefined) return undefined;
-      if (seal.entry_hash !== hash) return 'it is not the entry that was signed';
-      if (hashOf(seal) !== seal.hash) return 'the hash of its seal is not that of its content';
+      if (seal.entry_hash !== hash) return 'it differs from the signed entry';
+      if (hashOf(seal) !== seal.hash) return 'the hash of its seal does not match the seal';
       const fault = keys === null ? undefined : signatureFault(seal, keys);
-      return fault === undefined ? misplaced.get(seq) : `of its seal, ${fault}`;
+      return fault === undefined ? misplaced.get(seq) : `in its seal, ${fault}`;
     },
     beyond(seq) {
       if (seals.includes(undefined)) return 'a seal of the log cannot be read';
@@ -106,25 +106,25 @@ function createSealsCheck(given: readonly unknown[], keys: ReadonlyMap<string, P
   };
 }
 
-/** Why a seal is not the one that follows another; those made before seals were chained are the first. */
+/** Returns the reason why a seal does not follow another; seals from before the chain come first. */
 function linkFault({ seq, previous }: AuditSeal, before: AuditSeal | undefined): string | undefined {
   if (before !== undefined && before.seq >= seq)
-    return before.seq === seq ? 'its seal is there twice' : 'its seal is behind a later one';
+    return before.seq === seq ? 'its seal occurs twice' : 'its seal comes after a later one';
   if (previous === undefined)
-    return before?.previous === undefined ? undefined : 'its seal does not name the one before it';
-  return previous === (before?.hash ?? NO_HASH) ? undefined : 'the seal before its own is missing';
+    return before?.previous === undefined ? undefined : 'its seal does not name the previous one';
+  return previous === (before?.hash ?? NO_HASH) ? undefined : 'the previous seal is missing';
 }
 
-/** A document as it was found on disk. */
+/** A document as read from disk. */
 interface Found {
   readonly kind: string | undefined;
   readonly body: unknown;
 }
 
-/** Looks through all documents of one moment, in any order, for a log that is not the chain that was written. */
+/** Checks all documents of a snapshot, in any order, for a log with a broken chain. */
 export interface AuditCheck {
   look(found: Found): void;
-  /** Once every document was looked at. @cost sorts the entries */
+  /** Returns the fault after all documents were read. @cost sorts the entries */
   fault(): AuditFault | undefined;
 }
 
@@ -149,13 +149,13 @@ export function createAuditCheck(): AuditCheck {
       const { sealed = 0, seals: count = seals.length } = head ?? {};
       if (verdict.sealed < sealed) return { seq: sealed, reason: 'its signature is missing' };
       if (seals.length < count)
-        return { seq: sealed, reason: `up to it there are ${seals.length} signatures; ${count} were written` };
+        return { seq: sealed, reason: `${seals.length} signatures exist up to it; ${count} were written` };
       return undefined;
     },
   };
 }
 
-/** Items by their numbers; those without one are first. */
+/** Sorts items by number; items that have no number come first. */
 function inOrder(items: readonly unknown[], numberOf: (item: unknown) => number | undefined): unknown[] {
   return items
     .map((item) => ({ item, number: numberOf(item) ?? 0 }))

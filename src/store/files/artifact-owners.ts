@@ -2,8 +2,8 @@ import { Buffer } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 
 /**
- * An artifact's file name: 128 random bits, so it is unique for ever, and a shape that no other text of a document has,
- * so the owners of artifacts are found without knowing the shapes of documents.
+ * Creates the file name of an artifact: 128 random bits make it unique for ever, and its shape occurs in no other text
+ * of a document, so owners of artifacts are found without schemas of documents.
  */
 export function newArtifactName(): string {
   return `${randomBytes(16).toString('hex')}.art`;
@@ -11,17 +11,17 @@ export function newArtifactName(): string {
 
 const WHOLE_NAME = /^[0-9a-f]{32}\.art$/;
 
-/** Folder of a shared place with results that no document names any more. */
+/** Folder of a shared place for orphaned results. */
 export const TRASH = 'trash';
 
-/** Whether something in a place for artifacts can be one: all else there is somebody else's. */
+/** Returns true if a file in a place of artifacts can be one; all other files belong to other programs. */
 export const isArtifactName = (name: string): boolean => WHOLE_NAME.test(name);
 
 const SUFFIX = Buffer.from('.art');
 const MARK = Buffer.from('.art"');
 const DIGITS = 32;
 
-/** Artifact names in a stored value, whether or not the value can be read. @cost one scan of the bytes */
+/** Finds artifact names in a stored value, even an unreadable one. @cost one scan of the bytes */
 export function namesIn(value: Buffer): readonly string[] {
   const names = new Set<string>();
   if (!value.includes(MARK)) return [];
@@ -33,13 +33,13 @@ export function namesIn(value: Buffer): readonly string[] {
 }
 
 export interface ArtifactOwners {
-  /** Says what a document refers to from now on; returns the names it refers to no longer. */
+  /** Sets the references of a document; returns the names that it no longer refers to. */
   own(key: string, names: readonly string[]): readonly string[];
   isOwned(name: string): boolean;
   names(): ReadonlySet<string>;
 }
 
-/** Which documents refer to which artifacts: an artifact lives as long as one does. */
+/** Maps artifacts to the documents that refer to them: an artifact lives while at least one does. */
 export function artifactOwners(): ArtifactOwners {
   const namesByKey = new Map<string, readonly string[]>();
   const ownersByName = new Map<string, number>();

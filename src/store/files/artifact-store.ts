@@ -22,13 +22,13 @@ const openFile = promisify(openCallback);
 const fstat = promisify(fstatCallback);
 
 interface FolderOptions {
-  /** Of a folder that machines share, which is there and may go. */
+  /** Expected id of a shared folder, which may become unavailable. */
   readonly storeId?: string | undefined;
   readonly guard?: FolderGuard;
   readonly hashApart?: HashApart | undefined;
 }
 
-/** Artifacts as files of one folder. A file appears under its name only when all of it is on disk. */
+/** Stores artifacts as files of one folder. A file appears under its name only when it is complete on disk. */
 export async function openArtifacts(
   folder: string,
   freeSpace: FreeSpace = watchFreeSpace(folder),
@@ -49,7 +49,7 @@ export async function openArtifacts(
       await verifyFile({ file, ref, hash: hashOf(ref) }, call);
       return true;
     } catch {
-      return false; // What cannot be read is not intact, whatever the reason.
+      return false; // an unreadable file is not intact, whatever the reason
     } finally {
       if (file !== undefined) closeSync(file);
     }
@@ -62,7 +62,7 @@ export async function openArtifacts(
 
   const trash = storeId === undefined ? noTrash(folder, remove) : folderTrash(folder, { call, remove });
 
-  /** In a folder of this machine at once. */
+  /** Opens a file; synchronously in a local folder. */
   const opened = (ref: ArtifactRef): number | Promise<number> =>
     storeId === undefined ? openChecked(path(ref.name), ref) : openBy(call, path(ref.name), ref);
 
@@ -73,20 +73,20 @@ export async function openArtifacts(
     } catch (thrown) {
       if (thrown instanceof Refusal) throw thrown;
       if (isAbsent(thrown)) throw unreadable(ref, thrown);
-      await copyWhole(path(ref.name), path(name), call); // The file system has no second names.
+      await copyDurably(path(ref.name), path(name), call); // the file system has no hard links
     }
   }
 
   async function copyIn(file: string, size: number): Promise<ArtifactRef> {
     const name = newArtifactName();
     try {
-      const linked = dirname(file) === folder ? await linkedWhole(file, path(name), call) : undefined;
+      const linked = dirname(file) === folder ? await linkDurably(file, path(name), call) : undefined;
       if (linked === undefined) await freeSpace.admit(size);
-      const copied = linked ?? (await copyWhole(file, path(name), call));
+      const copied = linked ?? (await copyDurably(file, path(name), call));
       await flushFolder(folder, call);
       return { name, ...copied };
     } catch (thrown) {
-      await remove([name]).catch(() => {}); // It goes with the garbage.
+      await remove([name]).catch(() => {}); // garbage collection removes it
       throw thrown;
     }
   }
@@ -97,7 +97,7 @@ export async function openArtifacts(
     const outcomes = await Promise.allSettled(files.map(({ ref, name }) => linkOne(ref, name)));
     const failure = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failure !== undefined) {
-      await remove(names).catch(() => {}); // They go with the garbage.
+      await remove(names).catch(() => {}); // garbage collection removes them
       throw failure.reason;
     }
     return files.map(({ ref, name }) => ({ ...ref, name }));
@@ -126,7 +126,7 @@ export async function openArtifacts(
       const file = await opened(ref);
       if (range) return streamFrom([{ file, ...range }], call);
       try {
-        // Damage is refused before the first byte leaves.
+        // Damage is refused before the first byte is sent.
         const sum = await verifyFile({ file, ref, hash: hashOf(ref) }, call);
         const ends = { ref, crc32: sum };
         return streamFrom([{ file, start: 0, end: ref.bytes, passed: { crc32: 0 }, ends }], call);
@@ -172,15 +172,15 @@ export async function openArtifacts(
   };
 }
 
-/** @throws as the file system does; a copy that is not whole lies under no name of an artifact */
-async function copyWhole(from: string, to: string, call: FolderCall): Promise<FileDigest> {
+/** @throws the error of the file system; an incomplete copy never has the name of an artifact */
+async function copyDurably(from: string, to: string, call: FolderCall): Promise<FileDigest> {
   const copied = await copyFlushed(from, draftOf(to), call);
   await call(() => rename(draftOf(to), to), WRITE_MS);
   return copied;
 }
 
-/** Another name for a file of the folder, all of it on disk; undefined where the file system has no second names. */
-async function linkedWhole(from: string, to: string, call: FolderCall): Promise<FileDigest | undefined> {
+/** Creates a hard link to a file of the folder, durably; undefined if the file system has no hard links. */
+async function linkDurably(from: string, to: string, call: FolderCall): Promise<FileDigest | undefined> {
   const file = await openHandle(call, from, 'r+');
   try {
     await call(() => file.datasync(), WRITE_MS);
@@ -206,7 +206,9 @@ async function assertThere(path: string, name: string, call: FolderCall): Promis
   }
 }
 
-/** An open file keeps its bytes after its name is removed, so that its readers can finish. */
+/**
+ * Opens a file and checks its size. An open file keeps its bytes after its deletion, so that its readers can finish.
+ */
 function openChecked(path: string, ref: ArtifactRef): number {
   let file: number;
   try {
@@ -219,7 +221,7 @@ function openChecked(path: string, ref: ArtifactRef): number {
   throw unreadable(ref);
 }
 
-/** As above, of a folder that may not answer: without this thread, which others wait for. */
+/** Opens a file like `openChecked`, but asynchronously, for a folder that may not answer. */
 async function openBy(call: FolderCall, path: string, ref: ArtifactRef): Promise<number> {
   let file: number | undefined;
   try {

@@ -3,11 +3,11 @@ import { stat } from 'node:fs/promises';
 import type { FolderCall } from '../access/folder-calls.js';
 import type { DatedArtifact } from '../artifact-terms.js';
 
-/** Files that are remembered as verified in the state that they have: columns and prices of 10,000 runs. */
+/** Maximum number of files recorded as verified: columns and prices of 10,000 runs. */
 const REMEMBERED_MAX = 32_768;
-/** Bytes that one look verifies: some 0.3 s of reading and hashing. What is left is verified by later ones. */
+/** Maximum bytes verified per check: about 0.3 s of reading and hashing. Later checks verify the rest. */
 const VERIFIED_BYTES_MAX = 512 * 2 ** 20;
-/** Looks at once: as many as keep the threads of the file system busy. */
+/** Number of concurrent checks, which keep the threads of the file system busy. */
 const AT_ONCE = 16;
 
 interface FilesLookedAt {
@@ -16,9 +16,9 @@ interface FilesLookedAt {
   readonly call: FolderCall;
 }
 
-/** Looks for damage that shows in what the system says of files, as `ArtifactStore.damaged` does. */
+/** Finds damage that the metadata of files reveals, for `ArtifactStore.damaged`. */
 export function createDamageLook({ path, isIntact, call }: FilesLookedAt) {
-  /** State of files whose content was verified, the one looked at longest ago first. */
+  /** Metadata of verified files, the least recently checked first. */
   const verified = new Map<string, string>();
 
   function remember(name: string, state: string): void {

@@ -6,44 +6,44 @@ import { ownCall } from '../access/folder-calls.js';
 import type { EarlyArtifact } from '../early-artifact.js';
 import { openBy } from './flush-folder.js';
 
-/** Of a file of this machine while it is written, and afterwards. */
+/** Paths of a local file during and after its writing. */
 interface EarlyPaths {
   readonly draft: string;
   readonly path: string;
 }
 
 /**
- * Opens a file whose bytes a thread writes in the middle of its work. A call that waits for others would not go on before
- * that ends: the bytes are copied at once, and one flush takes them to disk meanwhile.
+ * Opens a file that a thread writes in the middle of its work. An asynchronous call would not continue before the work
+ * ends, so the bytes are copied at once, and one flush takes them to disk meanwhile.
  */
 export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtifact> {
   const handle = await openBy(ownCall, draft, 'wx');
-  let begun: { readonly bytes: number; readonly sha256: string; readonly flushing: Promise<void> } | undefined;
+  let pending: { readonly bytes: number; readonly sha256: string; readonly flushing: Promise<void> } | undefined;
 
   async function drop(): Promise<void> {
-    await begun?.flushing.catch(() => {});
+    await pending?.flushing.catch(() => {});
     await handle.close();
-    await unlink(draft).catch(() => {}); // It goes with the garbage, or went with all of a job that was cancelled.
+    await unlink(draft).catch(() => {}); // garbage collection removes it, or a cancellation already did
   }
 
   return {
     begin(bytes) {
       if (bytes.length >= LARGE_BYTES_MIN) return false;
-      const flushing = flushed(() => {
+      const flushing = startWrite(() => {
         for (let at = 0; at < bytes.length;) at += writeSync(handle.fd, bytes, at);
         return handle.datasync();
       });
-      begun = { bytes: bytes.length, sha256: hash('sha256', bytes, 'hex'), flushing };
+      pending = { bytes: bytes.length, sha256: hash('sha256', bytes, 'hex'), flushing };
       return true;
     },
     async end() {
-      const { bytes, sha256, flushing } = begun!; // It was begun.
+      const { bytes, sha256, flushing } = pending!; // `begin` was called
       try {
         await flushing;
         await rename(draft, path);
         return { bytes, sha256 };
       } catch (thrown) {
-        await unlink(draft).catch(() => {}); // It goes with the garbage.
+        await unlink(draft).catch(() => {}); // garbage collection removes it
         throw thrown;
       } finally {
         await handle.close();
@@ -53,8 +53,8 @@ export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtif
   };
 }
 
-/** What a call fails with is told to whoever waits for it. */
-function flushed(write: () => Promise<void>): Promise<void> {
+/** Starts a write whose failure is reported to its caller. */
+function startWrite(write: () => Promise<void>): Promise<void> {
   const flushing = (async () => write())();
   flushing.catch(() => {});
   return flushing;

@@ -12,10 +12,10 @@ export interface FileDigest {
 }
 
 const CHUNK_BYTES = 1 << 20;
-/** Larger files are hashed piece by piece: results are smaller, files of data stores need not be. */
+/** Size above which files are hashed in chunks; results are smaller, files of data stores need not be. */
 const WHOLE_BYTES_MAX = 64 << 20;
 
-/** Size and hash of a file. @cost one read of it */
+/** Returns size and hash of a file. @cost one read of it */
 export async function digestFile(path: string): Promise<FileDigest> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -26,7 +26,9 @@ export async function digestFile(path: string): Promise<FileDigest> {
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** SHA-256 of a file, hex; that of one of a result's size is made beside the event loop. @cost one read of it */
+/**
+ * Returns the SHA-256 of a file, hex; a file of a result's size is hashed outside the event loop. @cost one read of it
+ */
 export async function sha256OfFile(path: string): Promise<string> {
   const { size } = await stat(path);
   if (size > WHOLE_BYTES_MAX) return (await digestFile(path)).sha256;
@@ -35,8 +37,8 @@ export async function sha256OfFile(path: string): Promise<string> {
 
 /**
  * Copies a file to a new one, on disk when it resolves.
- * @returns size and hash of what was copied
- * @param call what each call to the new one goes through
+ * @returns size and hash of the copied bytes
+ * @param call wraps each call to the new file
  * @cost one read and one write of it
  */
 export async function copyFlushed(from: string, to: string, call = ownCall): Promise<FileDigest> {

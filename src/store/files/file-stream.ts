@@ -8,13 +8,13 @@ import type { PassingHash } from './passing-hash.js';
 
 const readFile = promisify(readCallback);
 
-/** One read of a stream: large enough that a 20 MB run takes 80 of them, small enough for 1,000 slow readers. */
+/** Bytes per read of a stream: a 20 MB run takes 80 reads, and 1,000 slow readers fit in memory. */
 const CHUNK_BYTES = 256 * 1024;
 
-/** Longest read of one call: a large result takes many, each within its time. */
+/** Maximum bytes per call: a large result takes many calls, each with a time limit. */
 const PIECE_BYTES = 16 << 20;
 
-/** Memory of one verification: a thousand readers may begin at once. */
+/** Buffer of one verification: a thousand readers may start at once. */
 const VERIFIED_BYTES = 256 * 1024;
 
 export type Range = { readonly start: number; readonly end: number };
@@ -24,11 +24,11 @@ export interface FileRange extends Range {
   readonly file: number;
   /** CRC-32 of the bytes of its artifact that were read. */
   readonly passed?: { crc32: number };
-  /** The artifact that ends with this range, and the CRC-32 that it had when it was verified. */
+  /** Artifact that ends with this range, and its CRC-32 at the verification. */
   readonly ends?: { readonly ref: ArtifactRef; readonly crc32: number };
 }
 
-/** A stream of the bytes of some ranges. Reading it into a buffer of one's own (`byob`) allocates no chunks. */
+/** Streams the bytes of some ranges. Reads into a buffer of the caller (`byob`) allocate no chunks. */
 export function streamFrom(ranges: readonly FileRange[], call: FolderCall): ReadableStream<Uint8Array> {
   const files = new Set(ranges.map(({ file }) => file));
   const left = ranges.filter(({ start, end, ends }) => end > start || ends);
@@ -37,11 +37,11 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
   let isReading = false;
   const closeFiles = (): void => files.forEach((file) => closeSync(file));
   const close = (): void => {
-    if (isOpen && !isReading) closeFiles(); // Their numbers may be other files' as soon as they are closed.
+    if (isOpen && !isReading) closeFiles(); // The system may reuse the descriptors as soon as they are closed.
     isOpen = false;
   };
 
-  /** Reads a part of a range. The last one is checked: somebody may have written to a file since it was verified. */
+  /** Reads a part of a range. The last part is checked, because a file may have changed since its verification. */
   async function take({ file, end, passed, ends }: FileRange, part: Uint8Array): Promise<void> {
     await fill(file, part, at, call);
     if (passed) passed.crc32 = crc32(part, passed.crc32);
@@ -52,7 +52,7 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
     type: 'bytes',
     autoAllocateChunkSize: CHUNK_BYTES,
     async pull(controller) {
-      const request = controller.byobRequest!; // Room is allocated for those who bring none.
+      const request = controller.byobRequest!; // autoAllocateChunkSize allocates it
       const { buffer, byteOffset, byteLength } = request.view!;
       let length = 0;
       try {
@@ -60,7 +60,7 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
           const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, range.end - at));
           isReading = true;
           await take(range, part).finally(() => (isReading = false));
-          if (!isOpen) return closeFiles(); // It was cancelled meanwhile.
+          if (!isOpen) return closeFiles(); // cancelled meanwhile
           length = part.length;
           at += length;
           if (at < range.end) continue;
@@ -76,7 +76,7 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
       if (left.length > 0) return;
       close();
       controller.close();
-      if (length === 0) request.respond(0); // What waits for bytes hears that there are none.
+      if (length === 0) request.respond(0); // completes a pending read without bytes
     },
     cancel: close,
   });
@@ -109,10 +109,10 @@ interface Verification {
 }
 
 /**
- * Compares an open file with its hash.
- * @returns its CRC-32, by which a second reading of it is compared at a third of the cost
+ * Verifies an open file against its hash.
+ * @returns its CRC-32, which checks a second read at a third of the cost
  * @throws Refusal DOCUMENT_UNREADABLE
- * @cost one read of it; memory for at most 256 KiB
+ * @cost one read of it; at most 256 KiB of memory
  */
 export async function verifyFile({ file, ref, hash }: Verification, call: FolderCall): Promise<number> {
   let crc = 0;
@@ -121,7 +121,7 @@ export async function verifyFile({ file, ref, hash }: Verification, call: Folder
     const part = room.subarray(0, ref.bytes - at);
     await fill(file, part, at, call);
     const hashed = hash.add(part);
-    crc = crc32(part, crc); // While another thread hashes them.
+    crc = crc32(part, crc); // while another thread hashes them
     await hashed;
   }
   if ((await hash.hex()) !== ref.sha256) throw damagedArtifact(ref.name);

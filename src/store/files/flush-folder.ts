@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { ownCall, WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 
-/** Puts the names in a folder on disk: a new file survives a power failure only once its folder is flushed too. */
+/** Flushes the names in a folder: a new file survives a power failure only once its folder is flushed too. */
 export async function flushFolder(folder: string, call = ownCall): Promise<void> {
   const handle = await openBy(call, folder, 'r');
   try {
@@ -11,7 +11,7 @@ export async function flushFolder(folder: string, call = ownCall): Promise<void>
   }
 }
 
-/** A new file, on disk when it resolves. */
+/** Writes a new file, on disk when it resolves. */
 export async function writeFlushed(file: string, bytes: Uint8Array, call = ownCall): Promise<void> {
   const handle = await openBy(call, file, 'wx');
   try {
@@ -23,10 +23,13 @@ export async function writeFlushed(file: string, bytes: Uint8Array, call = ownCa
   }
 }
 
-/** Bytes written at a time. */
+/** Bytes per write. */
 export const PART_BYTES = 1 << 20;
 
-/** A disk that takes a part of the bytes is given the rest. @param to where they go in the file, else on from the last */
+/**
+ * Writes a part completely, because a call may write only some of its bytes. @param to offset in the file. Default:
+ * after the last write
+ */
 export async function writePart(call: FolderCall, handle: FileHandle, part: Uint8Array, to?: number): Promise<void> {
   for (let at = 0; at < part.length;) {
     const position = to === undefined ? null : to + at;
@@ -34,7 +37,7 @@ export async function writePart(call: FolderCall, handle: FileHandle, part: Uint
   }
 }
 
-/** A file of the service alone; one that opens too late is closed again. */
+/** Opens a file with private permissions; a file that opens too late is closed again. */
 export const openBy = (call: FolderCall, path: string, flags: string | number): Promise<FileHandle> =>
   call(
     () => open(path, flags, 0o600),
@@ -42,7 +45,7 @@ export const openBy = (call: FolderCall, path: string, flags: string | number): 
     (late) => void late.close().catch(() => {}),
   );
 
-/** Closes a file; one whose folder does not answer is closed once it does. */
+/** Closes a file; if its folder does not answer, once it does. */
 export async function closeBy(call: FolderCall, handle: FileHandle): Promise<void> {
   let isBegun = false;
   try {

@@ -6,12 +6,12 @@ import { unlessAbsent } from '../access/place-fault.js';
 import { TRASH } from './artifact-owners.js';
 import { removeFiles, withoutDraft } from './folder-writer.js';
 
-/** Results that no document names any more, until they are deleted. */
+/** Orphaned results until their deletion. */
 interface FolderTrash {
   take(names: readonly string[]): Promise<void>;
-  /** @returns those that are neither in the folder nor in its trash */
+  /** @returns names that are neither in the folder nor in its trash */
   restore(names: readonly string[]): Promise<readonly string[]>;
-  /** Deletes what has been in the trash for so long. */
+  /** Deletes files that have been in the trash for this time. */
   empty(olderThanMs: number): Promise<void>;
 }
 
@@ -21,12 +21,12 @@ interface TrashOptions {
   readonly remove: (names: readonly string[]) => Promise<void>;
 }
 
-/** Trash of a folder that machines share: a folder inside it. */
+/** Opens the trash of a shared folder, a subfolder. */
 export function folderTrash(folder: string, { call, remove }: TrashOptions): FolderTrash {
   const trash = join(folder, TRASH);
 
   async function takeOne(name: string): Promise<void> {
-    // Half-written files have no value. Only the draft goes: the file without its ending may be whole, and in use.
+    // A draft has no value and is deleted. The file without the suffix may be complete, and in use.
     if (withoutDraft(name) !== name) return remove([name]);
     await call(() => rename(join(folder, name), join(trash, name)), WRITE_MS).catch(unlessAbsent);
   }
@@ -62,7 +62,7 @@ export function folderTrash(folder: string, { call, remove }: TrashOptions): Fol
   };
 }
 
-/** Of a folder of one machine, whose backups keep what is removed. */
+/** Deletes at once in a local folder, whose backups keep deleted files. */
 export function noTrash(folder: string, remove: TrashOptions['remove']): FolderTrash {
   return {
     take: remove,
@@ -75,8 +75,9 @@ export function noTrash(folder: string, remove: TrashOptions['remove']): FolderT
 }
 
 /**
- * Names in a folder.
- * @param olderThanMs by the change of the file's entry: a second name of an old file is new, and so is one that was moved
+ * Lists names in a folder.
+ * @param olderThanMs by the change time of the directory entry: a new hard link to an old file counts as new, and so
+ * does a moved file
  */
 export async function namesIn(
   folder: string,
@@ -88,7 +89,7 @@ export async function namesIn(
   const until = Date.now() - olderThanMs;
   const old: string[] = [];
   for (const name of names) {
-    const found = await call(() => stat(join(folder, name))).catch(() => undefined); // Another process has just removed it.
+    const found = await call(() => stat(join(folder, name))).catch(() => undefined); // another process may just have removed it
     if (found !== undefined && found.ctimeMs < until) old.push(name);
   }
   return old;

@@ -11,16 +11,16 @@ import { closeBy, flushFolder, openBy, PART_BYTES, writePart } from './flush-fol
 import type { FreeSpace } from './free-space.js';
 import { writeLarge } from './write-large.js';
 
-/** Suffix of a file until all of it is on disk. */
+/** Suffix of an incomplete file. */
 const DRAFT = '.new';
 
-/** Path of a file until all of it is on disk; a start removes it as nobody's. */
+/** Returns the path of an incomplete file; a start removes it as orphaned. */
 export const draftOf = (path: string): string => `${path}${DRAFT}`;
 
-/** Path of a file, whether or not it is a draft. */
+/** Returns the final path of a file or of a draft. */
 export const withoutDraft = (path: string): string => (path.endsWith(DRAFT) ? path.slice(0, -DRAFT.length) : path);
 
-/** Writes artifacts as files of a folder. A file appears under its name only when all of it is on disk. */
+/** Writes artifacts as files of a folder. A file appears under its name only when it is complete on disk. */
 export function createFolderWriter(
   folder: string,
   freeSpace: FreeSpace,
@@ -39,7 +39,7 @@ export function createFolderWriter(
       if (failure !== undefined) throw failure.reason;
       if (!isSettledLater) await flushFolder(folder, guard.call);
     } catch (thrown) {
-      await removeFiles(folder, namesOf(contents), guard.call).catch(() => {}); // They go with the garbage.
+      await removeFiles(folder, namesOf(contents), guard.call).catch(() => {}); // garbage collection removes them
       throw thrown;
     }
     return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -85,7 +85,7 @@ async function writeFile(
     else
       for (const part of bytes instanceof Uint8Array ? partsOf(bytes) : bytes.parts()) {
         const writing = writePart(call, handle, part);
-        hash.update(part); // While another thread writes it.
+        hash.update(part); // while another thread writes it
         await writing;
         await written(part.length);
       }
@@ -103,10 +103,10 @@ function* partsOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PART_BYTES) yield bytes.subarray(at, at + PART_BYTES);
 }
 
-/** Bytes after which a file goes to disk while more of it is written. */
+/** Number of bytes after which a file is flushed while more of it is written. */
 const FLUSHED_BYTES = 64 * 2 ** 20;
 
-/** Flushes a file while it is written, one flush at a time. Each throws what the system tells of the bytes before it. */
+/** Flushes a file while it is written, one flush at a time. Each flush throws the error of the bytes before it. */
 function flushBehind(flush: () => Promise<void>) {
   let flushing = Promise.resolve();
   let unflushed = 0;
@@ -114,7 +114,7 @@ function flushBehind(flush: () => Promise<void>) {
     await flushing;
     unflushed = 0;
     flushing = flush();
-    flushing.catch(() => {}); // Whoever waits for it hears of it.
+    flushing.catch(() => {}); // the caller that waits for it gets the error
   }
   return {
     written: async (bytes: number): Promise<void> => {
@@ -128,18 +128,18 @@ function flushBehind(flush: () => Promise<void>) {
   };
 }
 
-/** Removes files of a folder, whole or half written; absent ones are fine. */
+/** Removes complete or incomplete files of a folder; ignores absent ones. */
 export async function removeFiles(folder: string, names: readonly string[], call = ownCall): Promise<void> {
   await Promise.all(
     names.map(async (name) => {
       const path = join(folder, name);
-      if (!(await call(() => unlinked(path)))) await call(() => unlinked(draftOf(path)));
+      if (!(await call(() => unlinkIfPresent(path)))) await call(() => unlinkIfPresent(draftOf(path)));
     }),
   );
 }
 
-/** @returns whether it was there */
-async function unlinked(path: string): Promise<boolean> {
+/** @returns true if it existed */
+async function unlinkIfPresent(path: string): Promise<boolean> {
   try {
     await unlink(path);
     return true;

@@ -9,26 +9,26 @@ export interface VolumeSpace {
 }
 
 export interface FreeSpace {
-  /** As it was given: what another process watches the same volume with. */
+  /** Configured mark, for other processes that watch the same volume. */
   readonly mark: LowWaterMark;
   /**
-   * Lets a write of about `bytes` pass, or refuses it.
-   * @param reserve whether the write may use the reserve, the upper three quarters of the mark
-   * @param ahead bytes that were let pass and are not on disk yet, so that no reading shows them
+   * Admits a write of about `bytes`, or refuses it.
+   * @param reserve true if the write may use the reserve, the upper three quarters of the mark
+   * @param ahead admitted bytes that are not on disk yet, so that no reading includes them
    * @throws Refusal STORAGE_FULL
    */
   admit(bytes: number, options?: { readonly reserve?: boolean; readonly ahead?: number }): Promise<void>;
-  /** The last reading, for health checks and metrics. */
+  /** Returns the last reading, for health checks and metrics. */
   measure(): Promise<VolumeSpace & { readonly markBytes: number }>;
 }
 
 const MARK_BYTES = 256 * 2 ** 20;
 const MARK_FRACTION = 0.05;
-/** A reading serves for so long, or until a share of the room above the mark has been written since. */
+/** Validity of a reading: a maximum age, and a maximum share of the space above the mark that was written since. */
 const READING_AGE_MAX_MS = 250;
 const READING_SHARE_MAX = 0.1;
 
-/** How the volume and the clock are read; a test brings its own. */
+/** Reads the volume and the clock; tests replace it. */
 export interface VolumeGauge {
   read(folder: string): Promise<VolumeSpace>;
   monotonicMs(): number;
@@ -42,7 +42,7 @@ export const gaugeBy = (call: FolderCall): VolumeGauge => ({
   read: (folder) => call(() => readVolume(folder)),
 });
 
-/** Watches the free space of the volume that holds `folder`. */
+/** Watches the free space of the volume of `folder`. */
 export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: VolumeGauge = systemGauge): FreeSpace {
   let reading: Promise<VolumeSpace> | undefined;
   let readAt = -Infinity;

@@ -2,27 +2,27 @@ import { mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
 /**
- * Makes a folder and those above it that are missing, one by one. The recursive call of Node 20 does not return where a
- * file system answers that the parent is absent although it is there, as `/proc` does.
- * @param mode  of every folder that is made, 0o777 less the mask of the process unless given
- * @returns whether the folder was made: false where it was there
- * @throws Error of the system that refuses
- * @cost one call for a folder that is there and one for each that is made
+ * Creates a folder and its missing parents, one by one. The recursive call of Node 20 does not return if a file system
+ * claims that an existing parent is absent, as `/proc` does.
+ * @param mode of every new folder. Default: 0o777 less the umask
+ * @returns true if the folder was created, false if it existed
+ * @throws Error of the system
+ * @cost one call for an existing folder and one for each new one
  */
 export async function makeFolder(folder: string, mode?: number): Promise<boolean> {
   const path = resolve(folder);
   const above = dirname(path);
   try {
-    return await made(path, mode);
+    return await createOne(path, mode);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ENOENT' || above === path) throw cause;
   }
   await makeFolder(above, mode);
-  return made(path, mode);
+  return createOne(path, mode);
 }
 
-/** Another process may make it at the same time. */
-async function made(path: string, mode: number | undefined): Promise<boolean> {
+/** Creates one folder; another process may create it at the same time. */
+async function createOne(path: string, mode: number | undefined): Promise<boolean> {
   try {
     await mkdir(path, { mode });
     return true;

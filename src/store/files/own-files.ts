@@ -4,8 +4,8 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
 /**
- * Lets nobody but their owner enter folders and read files, also those that were there before. What is absent, or
- * belongs to another user, as a volume that was mounted may, stays as it is: `divisor doctor` reports it.
+ * Restricts folders and files to their owner, including existing ones. Absent paths, and paths of other users such as
+ * a mounted volume, stay unchanged; `divisor doctor` reports them.
  */
 export async function closeToOthers({
   folders = [],
@@ -14,17 +14,20 @@ export async function closeToOthers({
   readonly folders?: readonly string[];
   readonly files?: readonly string[];
 }): Promise<void> {
-  for (const folder of folders) await setMode(folder, FOLDER_MODE).catch(ignored);
-  for (const file of files) await setMode(file, FILE_MODE).catch(ignored);
+  for (const folder of folders) await setMode(folder, FOLDER_MODE).catch(ignoreExpected);
+  for (const file of files) await setMode(file, FILE_MODE).catch(ignoreExpected);
 }
 
-/** Leaves what has the mode as it is: its time of change says whether somebody has written. */
+/**
+ * Sets the mode unless it is already set, because a change of the mode would update the change time, which reveals
+ * writes.
+ */
 async function setMode(path: string, mode: number): Promise<void> {
   if (((await stat(path)).mode & 0o777) !== mode) await chmod(path, mode);
 }
 
 const LEFT_ALONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EPERM', 'EROFS', 'ENOTSUP']);
 
-function ignored(cause: NodeJS.ErrnoException): void {
+function ignoreExpected(cause: NodeJS.ErrnoException): void {
   if (!LEFT_ALONE.has(cause.code)) throw cause;
 }

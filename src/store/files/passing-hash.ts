@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 
-/** SHA-256 of bytes that pass. */
+/** Incremental SHA-256. */
 export interface PassingHash {
-  /** Adds bytes, which may not be touched until it resolves; one call at a time. */
+  /** Adds bytes, which must not change until it resolves; one call at a time. */
   add(bytes: Uint8Array): Promise<void> | void;
-  /** Of all that was added, hex. Called once. */
+  /** Returns the hash of all bytes, hex. Called once. */
   hex(): Promise<string> | string;
 }
 
-/** The hash of about so many bytes, made by another thread; undefined where this one makes it. */
+/** Hashes about this many bytes on another thread; undefined if this thread must hash them. */
 export type HashApart = (bytes: number) => PassingHash | undefined;
 
-/** A hash made by this thread. */
+/** Creates a hash on this thread. */
 export function ownHash(): PassingHash {
   const hash = createHash('sha256');
   return { add: (bytes) => void hash.update(bytes), hex: () => hash.digest('hex') };

@@ -6,46 +6,46 @@ import { isPageMemory, pageMemory } from '#base/memory/page-memory.js';
 import { WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 import { closeBy, openBy, writePart } from './flush-folder.js';
 
-/** Bytes copied and hashed at a time: they are in the second cache of a processor then. */
+/** Bytes copied and hashed at a time, which fit into the second-level cache. */
 const HASHED_BYTES = 1 << 17;
 
-/** Bytes written at a time, while as many are copied and hashed. */
+/** Bytes written at a time, while the next are copied and hashed. */
 const BLOCK_BYTES = 2 * 2 ** 20;
 
-/** What whole sectors of a disk are in. */
+/** Alignment of direct writes: a multiple of the sector size. */
 const SECTOR_BYTES = 4096;
 
-/** Two blocks on whole sectors of memory. */
-type Room = readonly [Uint8Array, Uint8Array];
+/** Two blocks of aligned memory. */
+type BlockPair = readonly [Uint8Array, Uint8Array];
 
-/** Rooms that a thread keeps: those of two files that are written at once. */
+/** Maximum number of buffers that a thread keeps: two files are written concurrently. */
 const ROOMS_KEPT_MAX = 2;
-const rooms: Room[] = [];
+const blockPairs: BlockPair[] = [];
 
-function createRoom(): Room {
+function createBlockPair(): BlockPair {
   const memory = pageMemory(2 * BLOCK_BYTES);
   return [new Uint8Array(memory, 0, BLOCK_BYTES), new Uint8Array(memory, BLOCK_BYTES, BLOCK_BYTES)];
 }
 
 interface LargeFile {
   readonly path: string;
-  /** Of the file, which is empty. */
+  /** Handle of the empty file. */
   readonly handle: FileHandle;
   readonly bytes: Uint8Array | MadeBytes;
-  /** Told after each block. */
+  /** Called after each block. */
   readonly written: (bytes: number) => Promise<void>;
 }
 
 /**
- * Writes and hashes a large file, one block while the next is hashed. A disk takes them from where they lie, past the
- * cache of the system, whose pages are dear: a copy, and on a guest system up to thirty times that for memory that it has
- * not used lately.
- * @cost one pass of SHA-256; a copy of what does not begin on a page, some 10 GB/s
+ * Writes and hashes a large file, writing one block while the next is hashed. Direct writes bypass the page cache of
+ * the system, which is expensive: a copy, and on a guest system up to thirty times that for pages that it has not used
+ * recently.
+ * @cost one pass of SHA-256; a copy of unaligned bytes at about 10 GB/s
  */
 export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile): Promise<void> {
   const { path, handle, bytes, written } = file;
   const isPlaced = bytes instanceof Uint8Array && isPageMemory(bytes.buffer) && bytes.byteOffset % SECTOR_BYTES === 0;
-  const room = isPlaced ? undefined : (rooms.pop() ?? createRoom());
+  const room = isPlaced ? undefined : (blockPairs.pop() ?? createBlockPair());
   const blocks = room ? copiedBlocks(bytes, hash, room) : placedBlocks(bytes as Uint8Array, hash);
   const disk = await openDisk(call, path, handle);
   try {
@@ -53,18 +53,18 @@ export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile):
     for (const block of blocks) {
       await writing;
       writing = disk.write(block);
-      writing.catch(() => {}); // Whoever waits for it hears of it.
+      writing.catch(() => {}); // the caller that waits for it gets the error
       await written(block.length);
     }
     await writing;
-    if (room && rooms.length < ROOMS_KEPT_MAX) rooms.push(room); // After a failure a late call may still read it.
+    if (room && blockPairs.length < ROOMS_KEPT_MAX) blockPairs.push(room); // after a failure a late call may still read it
   } finally {
     await disk.close();
   }
 }
 
-/** Blocks by way of a room, hashed: each is written before the one after the next is asked for. */
-function* copiedBlocks(bytes: Uint8Array | MadeBytes, hash: Hash, room: Room): Generator<Uint8Array> {
+/** Copies and hashes blocks through a buffer: each is written before the one after the next is requested. */
+function* copiedBlocks(bytes: Uint8Array | MadeBytes, hash: Hash, room: BlockPair): Generator<Uint8Array> {
   let block = 0;
   let filled = 0;
   for (const part of bytes instanceof Uint8Array ? [bytes] : bytes.parts())
@@ -83,7 +83,7 @@ function* copiedBlocks(bytes: Uint8Array | MadeBytes, hash: Hash, room: Room): G
   yield room[block]!.subarray(0, filled);
 }
 
-/** Blocks of memory, hashed where they lie. */
+/** Hashes blocks in place. */
 function* placedBlocks(bytes: Uint8Array, hash: Hash): Generator<Uint8Array> {
   for (let from = 0; from < bytes.length; from += BLOCK_BYTES) {
     const block = bytes.subarray(from, from + BLOCK_BYTES);
@@ -96,14 +96,14 @@ function* placedBlocks(bytes: Uint8Array, hash: Hash): Generator<Uint8Array> {
   }
 }
 
-/** Doubles of a line of the caches of a processor. */
+/** Doubles per cache line. */
 const LINE_DOUBLES = 8;
-/** Where the last sum goes, so that it is not left out. */
+/** Receives the sum, so that the compiler does not remove the loop. */
 const sums = new Float64Array(1);
 
 /**
- * Reads a number of each line: they are in the second cache then, where SHA-256 takes two thirds of the time. It reads so
- * little at once that a processor hardly looks ahead.
+ * Reads one number of each cache line, which loads them into the second-level cache, where SHA-256 takes two thirds of
+ * the time. The hash itself reads so little at a time that the processor hardly prefetches.
  */
 function fetchLines({ buffer, byteOffset, byteLength }: Uint8Array): void {
   const values = new Float64Array(buffer, byteOffset, byteLength >> 3);
@@ -112,7 +112,7 @@ function fetchLines({ buffer, byteOffset, byteLength }: Uint8Array): void {
   sums[0] = sum;
 }
 
-/** A file that is written block after block, each but the last of whole sectors. */
+/** A file written in blocks; each block but the last consists of whole sectors. */
 interface Disk {
   write(block: Uint8Array): Promise<void>;
   close(): Promise<void>;
@@ -128,7 +128,7 @@ async function openDisk(call: FolderCall, path: string, handle: FileHandle): Pro
     if (closing !== null) await closeBy(call, closing);
   }
 
-  /** @returns the bytes that were written past the cache: none where the file system takes none in this way */
+  /** @returns number of bytes written directly: 0 if the file system refused */
   async function writeSectors(sectors: Uint8Array): Promise<number> {
     if (direct === null || sectors.length === 0) return 0;
     const file = direct;
@@ -151,9 +151,9 @@ async function openDisk(call: FolderCall, path: string, handle: FileHandle): Pro
   };
 }
 
-/** @returns null where the system or the file system knows no such writes */
+/** @returns null if the system or the file system has no direct writes */
 async function openDirect(call: FolderCall, path: string): Promise<FileHandle | null> {
-  const { O_DIRECT, O_WRONLY } = constants as Partial<typeof constants>; // Not of every system.
+  const { O_DIRECT, O_WRONLY } = constants as Partial<typeof constants>; // not defined on every system
   if (O_DIRECT === undefined) return null;
   try {
     return await openBy(call, path, O_WRONLY! | O_DIRECT);
@@ -163,7 +163,7 @@ async function openDirect(call: FolderCall, path: string): Promise<FileHandle | 
   }
 }
 
-/** What file systems answer that take no such writes. */
+/** Error codes of file systems without direct writes. */
 const REFUSALS: readonly unknown[] = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP'];
 
 const isRefused = (thrown: unknown): boolean => REFUSALS.includes((thrown as NodeJS.ErrnoException).code);

@@ -4,18 +4,18 @@ import { HistoryDocument, VERSIONED_KINDS, type VersionedKind } from '#domain/do
 import { numberOf, ownerOf } from '../document-id.js';
 import { etagOfContent, readVersion, type Version } from './history.js';
 
-/** A document as it was found on disk; its body is undefined where it cannot be read. */
+/** A document as read from disk; its body is undefined if it is unreadable. */
 interface Entry {
   readonly kind: string | undefined;
   readonly id: string;
   readonly body: unknown;
 }
 
-/** Looks through all documents of one moment for versions that are missing, or are not what they say. */
+/** Checks all documents of a snapshot for missing or inconsistent versions. */
 export interface HistoryCheck {
-  /** What is wrong with one document by itself; undefined when nothing is. */
+  /** Returns the fault of one document; undefined if it is valid. */
   look(entry: Entry): string | undefined;
-  /** Once every document was looked at: histories with missing records, by their ids. */
+  /** Returns the histories with missing records, by id, after all documents were read. */
   gaps(): readonly Gap[];
 }
 
@@ -24,9 +24,9 @@ interface Gap {
   readonly reason: string;
 }
 
-/** What of one kind of history is looked at. */
+/** Check of one kind of history. */
 type Part = Pick<HistoryCheck, 'gaps'> & {
-  /** @returns what is wrong with the document; undefined of other kinds too */
+  /** @returns the fault of the document; undefined for other kinds */
   look(entry: Entry): string | undefined;
 };
 
@@ -44,16 +44,16 @@ export function createHistoryCheck(): HistoryCheck {
   };
 }
 
-/** What was found of the history of a document. */
+/** State of the history of a document. */
 interface Found {
-  /** What says that there is one: the number that it was written with, and up to which versions were purged. */
+  /** Record of the history: its latest number, and the last purged one. */
   record?: { readonly latest: number; readonly purged: number };
   count: number;
-  /** Of the last version that is there; what it left standing is null after a deletion, undefined where it is damaged. */
+  /** Last existing version with its ETag: null after a deletion, undefined if it is damaged. */
   last: { readonly number: number; readonly etag: string | null | undefined };
-  /** ETag of the document itself; undefined where it is damaged, null where it is not there. */
+  /** ETag of the document itself; undefined if it is damaged, null if it is absent. */
   etag: string | null | undefined;
-  /** Greatest number that the log of writes names. */
+  /** Highest number in the audit log. */
   named: number;
 }
 
@@ -71,7 +71,7 @@ function documentHistories(): Part {
     subject.count++;
     const number = numberOf(id);
     if (number > subject.last.number) subject.last = { number, etag: version && etagLeft(id, version) };
-    return version === undefined ? 'its content is not what its ETag says' : undefined;
+    return version === undefined ? 'its content does not match its ETag' : undefined;
   }
 
   return {
@@ -79,7 +79,7 @@ function documentHistories(): Part {
       if (kind === 'version') return lookAtVersion(id, body);
       if (kind === 'history') {
         const record = HistoryDocument.safeParse(body).data;
-        if (record === undefined) return 'it is no record of a history';
+        if (record === undefined) return 'it is not a record of a history';
         of(id).record = { latest: record.latest, purged: record.purged ?? 0 };
       }
       if (isVersioned(kind)) of(`${kind}/${id}`).etag = body === undefined ? undefined : etagOfContent(kind, body);
@@ -98,19 +98,19 @@ function documentHistories(): Part {
   };
 }
 
-/** What is missing of the history of a document; nothing of one that was stored before there were versions. */
+/** Returns the gap in the history of a document; none for a document from before versions existed. */
 function gapOf({ record, count, last, etag, named }: Found): string | undefined {
   if (record === undefined)
-    return count > 0 || named > 0 ? 'it has versions, and the record of its history is missing' : undefined;
+    return count > 0 || named > 0 ? 'it has versions, but the record of its history is missing' : undefined;
   const latest = Math.max(record.latest, last.number, named);
   const written = latest - record.purged;
   if (count !== written) return `it has ${count} versions; ${written} were written`;
-  if (etag === undefined || last.etag === undefined || etag === last.etag) return undefined; // Damage is told elsewhere.
-  if (etag === null) return `the document is missing, and version ${last.number} is not its deletion`;
-  return `the document is not what its version ${last.number} says`;
+  if (etag === undefined || last.etag === undefined || etag === last.etag) return undefined; // other checks report damage
+  if (etag === null) return `the document is missing, but version ${last.number} is not its deletion`;
+  return `the document differs from its version ${last.number}`;
 }
 
-/** ETag of what a version left standing, as documents have it now: what is declared of stores has grown. */
+/** Returns the ETag of the content of a version in today's form, because declarations of stores have gained members. */
 function etagLeft(id: string, { content, etag }: Version): string | null {
   if (content === null) return null;
   return id.startsWith('store/') ? etagOfContent('store', JSON.parse(content)) : etag;
@@ -121,7 +121,7 @@ const isVersioned = (kind: string | undefined): kind is VersionedKind =>
 
 function dataHistories(): Part {
   const heads = new Map<string, DataHistoryDocument>();
-  /** By store, up to where its versions are of one that was deleted: those go at the next start. */
+  /** Last version of a deleted store, by store: the next start removes these versions. */
   const forgotten = new Map<string, number>();
   const numbers = new Map<string, number[]>();
   const stores = new Set<string>();
@@ -129,7 +129,7 @@ function dataHistories(): Part {
   function lookAtHead(id: string, body: unknown): string | undefined {
     const head = DataHistoryDocument.safeParse(body).data;
     const left = head ?? ForgottenHistory.safeParse(body).data;
-    if (left === undefined) return 'it is no head of a history';
+    if (left === undefined) return 'it is not a head of a history';
     if (head !== undefined) heads.set(id, head);
     forgotten.set(id, left.forgotten ?? 0);
     return undefined;
@@ -143,12 +143,12 @@ function dataHistories(): Part {
       const known = numbers.get(ownerOf(id)) ?? [];
       numbers.set(ownerOf(id), known);
       known.push(numberOf(id));
-      return DataVersionDocument.safeParse(body).success ? undefined : 'it is no version of data';
+      return DataVersionDocument.safeParse(body).success ? undefined : 'it is not a data version';
     },
     gaps: () => [
       ...[...numbers.keys()].flatMap((id) =>
         stores.has(id) && !heads.has(id)
-          ? [{ name: `data ${id}`, reason: 'it has versions, and the head of them is missing' }]
+          ? [{ name: `data ${id}`, reason: 'it has versions, but their head is missing' }]
           : [],
       ),
       ...[...heads].flatMap(([id, { latest }]) => {

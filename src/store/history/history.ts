@@ -19,7 +19,7 @@ export interface Version extends Omit<VersionDocument, 'content'> {
   readonly content: string | null;
 }
 
-/** What is written about a document. */
+/** Metadata of a write. */
 interface Change extends Omit<Authorship, 'restores' | 'purges'> {
   readonly restores?: number | undefined;
   readonly action: VersionAction;
@@ -35,15 +35,15 @@ type Reader = Pick<DocumentReader, 'get' | 'ids' | 'lastNumber'>;
 const historyId = ({ kind, id }: Subject): string => `${kind}/${id}`;
 export const versionId = (subject: Subject, version: number): string => numberedId(historyId(subject), version);
 
-/** Which versions a document has: those after `purged`, up to `latest`. */
+/** Range of a document's versions: those after `purged`, up to `latest`. */
 export interface HistoryHead {
   readonly latest: number;
   readonly purged: number;
 }
 
 /**
- * The versions of a document, undefined when it never had one. Where the record of its history is damaged, the keys of
- * the versions say it.
+ * Returns the version range of a document, undefined if it never had one. If the record of its history is damaged,
+ * derives the range from the keys of the versions.
  */
 export async function headOf(reader: Reader, subject: Subject): Promise<HistoryHead | undefined> {
   const [last, record] = await Promise.all([lastVersionOf(reader, subject), recordOf(reader, subject)]);
@@ -54,12 +54,12 @@ export async function headOf(reader: Reader, subject: Subject): Promise<HistoryH
   return { latest: last, purged: first === undefined ? 0 : numberOf(first) - 1 };
 }
 
-/** Number of the last version that is stored; 0 where none is. */
+/** Returns the number of the last stored version; 0 if there is none. */
 export function lastVersionOf(reader: Pick<DocumentReader, 'lastNumber'>, subject: Subject): Promise<number> {
   return reader.lastNumber('version', historyId(subject));
 }
 
-/** @returns undefined when there is no version of the number; why it cannot be read where that is so */
+/** @returns undefined if no version has the number; the cause if it is unreadable */
 export async function versionOf(
   reader: Pick<DocumentReader, 'get'>,
   subject: Subject,
@@ -70,7 +70,7 @@ export async function versionOf(
   return 'unreadable' in stored ? stored.unreadable : (readVersion(stored.body) ?? 'invalid');
 }
 
-/** Number of the last version of a document where it has that ETag; null otherwise. */
+/** Returns the number of the last version of a document if it has the ETag; null otherwise. */
 export async function versionWith(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
   subject: Subject,
@@ -82,7 +82,7 @@ export async function versionWith(
   return VersionDocument.safeParse(stored.body).data?.etag === etag ? last : null;
 }
 
-/** A version with its content, undefined where that is not what its ETag says. */
+/** Parses a version with its content, undefined if the content does not match its ETag. */
 export function readVersion(body: unknown): Version | undefined {
   const document = VersionDocument.safeParse(body).data;
   if (document === undefined) return undefined;
@@ -91,23 +91,26 @@ export function readVersion(body: unknown): Version | undefined {
   return { ...document, content };
 }
 
-/** A document before a write. */
+/** State of a document before a write. */
 export interface Standing {
   readonly document: FoundDocument;
-  /** Number of its last version; 0 where it never had one. */
+  /** Number of its last version; 0 without versions. */
   readonly latest: number;
-  /** ETag of the content that stands; null where none does. */
+  /** ETag of its current content; null if there is none. */
   readonly etag: string | null;
 }
 
-/** A document and the number of its last version, as they are read. */
+/** Pending reads of a document and of the number of its last version. */
 export interface Reading {
   readonly document: Promise<FoundDocument>;
-  /** `lastVersionOf` it; undefined where nobody asked for it. */
+  /** Result of `lastVersionOf`; undefined if it was not requested. */
   readonly last: Promise<number> | undefined;
 }
 
-/** What stands of a document that is to be written. Begins the history of one that was stored before it had one. */
+/**
+ * Returns the current state of a document before a write. Starts the history of a document from before versions
+ * existed.
+ */
 export async function standingOf(tx: DocumentTransaction, subject: Subject, reading: Reading): Promise<Standing> {
   const { kind } = subject;
   const [document, stored] = await Promise.all([reading.document, reading.last ?? lastVersionOf(tx, subject)]);
@@ -120,16 +123,16 @@ export async function standingOf(tx: DocumentTransaction, subject: Subject, read
   return { document, latest: await append(tx, subject, 0, { ...first, etag, content: content() }), etag };
 }
 
-/** ETag of the last version, which a document was that cannot be read any more. */
+/** Returns the ETag of the last version, for a document that is no longer readable. */
 async function lastEtag(tx: DocumentTransaction, subject: Subject, latest: number | undefined): Promise<string | null> {
   const version = latest === undefined ? undefined : await versionOf(tx, subject, latest);
   return typeof version === 'object' && version.content !== null ? version.etag : null;
 }
 
 /**
- * Writes a document and adds what was written to its history; nothing when the same content stands already.
- * @returns ETag of the body, and what was added
- * @cost that of the document again; a deflation of a long one
+ * Writes a document and appends the version; writes nothing if the content is unchanged.
+ * @returns ETag of the body, and the new version
+ * @cost a second write of the document; a deflation of a long one
  */
 export async function putVersioned(
   tx: DocumentTransaction,
@@ -146,9 +149,9 @@ export async function putVersioned(
 }
 
 interface PutOutcome {
-  /** Of the body. */
+  /** ETag of the body. */
   readonly etag: string;
-  /** The version that was added; absent where the same content stood already. */
+  /** Appended version; absent if the content was unchanged. */
   readonly added?: Pick<VersionDocument, 'version' | 'action' | 'etag'>;
 }
 
@@ -163,17 +166,17 @@ export interface PutRecord {
   readonly at: string;
 }
 
-/** Adds the deletion of a document that was stored to its history. @returns its version */
+/** Appends the deletion of a document to its history. @returns its version */
 export async function recordDeletion(
   tx: DocumentTransaction,
   subject: Subject,
   { by: { author, keyId = null, note, requestId }, at, standing: { etag, latest } }: Omit<VersionedPut, 'body'>,
 ): Promise<number | null> {
-  if (etag === null) return null; // Nothing that could be read stood.
+  if (etag === null) return null; // there was no readable content
   return append(tx, subject, latest, { author, keyId, note, requestId, action: 'deleted', at, etag, content: null });
 }
 
-/** Removes every version; their numbers are not given again. @returns whether there were any */
+/** Removes every version; their numbers are not reused. @returns true if there were any */
 export async function purgeHistory(tx: DocumentTransaction, subject: Subject): Promise<boolean> {
   const head = await headOf(tx, subject);
   if (!hasVersions(head)) return false;
@@ -183,12 +186,12 @@ export async function purgeHistory(tx: DocumentTransaction, subject: Subject): P
   return true;
 }
 
-/** Versions that one write removes: where fewer are kept than before, later writes remove the others. */
+/** Maximum number of versions that one write removes: after a lower limit, later writes remove the rest. */
 const TRIMMED_AT_ONCE = 100;
 
 /**
- * Removes the oldest versions beyond those that are kept. Their numbers are not given again, and the author of the first
- * one stays known.
+ * Removes the oldest versions beyond the limit. Their numbers are not reused, and the author of the first one stays
+ * recorded.
  * @param latest number of the last version @param kept at least 1
  */
 export async function trimHistory(
@@ -209,7 +212,7 @@ export async function trimHistory(
   } satisfies HistoryDocument);
 }
 
-/** Author of the first version of a document, also where that one made room for later ones; null of no version. */
+/** Returns the author of the first version of a document, even if that version was trimmed; null without versions. */
 export async function firstAuthorOf(reader: Reader, subject: Subject): Promise<HistoryDocument['owner'] | null> {
   const [head, record] = await Promise.all([headOf(reader, subject), recordOf(reader, subject)]);
   if (!hasVersions(head)) return null;
@@ -232,12 +235,12 @@ async function recordOf(reader: Pick<DocumentReader, 'get'>, subject: Subject): 
   return stored === undefined || 'unreadable' in stored ? undefined : HistoryDocument.safeParse(stored.body).data;
 }
 
-/** Whether a history has versions: that of a document that was purged has none. */
+/** Returns true if a history has versions; a purged document has none. */
 export function hasVersions(head: HistoryHead | undefined): head is HistoryHead {
   return head !== undefined && head.latest > head.purged;
 }
 
-/** @param latest number of the last version @returns that of the new one */
+/** @param latest number of the last version @returns number of the new one */
 async function append(
   tx: DocumentTransaction,
   subject: Subject,
@@ -246,7 +249,7 @@ async function append(
 ): Promise<number> {
   const version = latest + 1;
   await tx.put('version', versionId(subject, version), {
-    // In the order in which they are stored.
+    // Members in stored order.
     action,
     at,
     author,
@@ -262,24 +265,24 @@ async function append(
   return version;
 }
 
-/** What of a body is versioned: of a data store what was declared, of all others everything. */
+/** Returns the versioned part of a body: the declaration of a data store, the whole body of all others. */
 function contentOf(kind: VersionedKind, body: unknown, bodyEtag: string): { readonly etag: string; content(): string } {
   if (kind !== 'store') return { etag: bodyEtag, content: () => JSON.stringify(body) };
   const text = canonicalJson(declaredOf(body));
   return { etag: etagOfCanonical(text), content: () => text };
 }
 
-/** ETag of what of a body is versioned. */
+/** Returns the ETag of the versioned part of a body. */
 export function etagOfContent(kind: VersionedKind, body: unknown): string {
   return etagOfCanonical(canonicalJson(kind === 'store' ? declaredOf(body) : body));
 }
 
-/** SHA-256 of the canonical JSON of a text of JSON; undefined of any other text. */
+/** Returns the SHA-256 of the canonical form of a JSON text; undefined for any other text. */
 function etagOf(text: string): string | undefined {
   try {
     return etagOfCanonical(canonicalJson(JSON.parse(text)));
   } catch {
-    return undefined; // Damaged: what was written was JSON.
+    return undefined; // damaged: JSON was written
   }
 }
 

@@ -1,14 +1,14 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction } from '../port.js';
 
-/** Bytes that the versions written with each key take, and how many they may. */
+/** Bytes of the versions of each key, and their limit. */
 export interface KeyQuota {
-  /** Reads what is stored, once. */
+  /** Reads the stored versions, once. */
   ready(): Promise<void>;
-  /** A transaction whose versions are counted. @throws Refusal QUOTA_EXCEEDED from `put` */
+  /** Meters a transaction. @throws Refusal QUOTA_EXCEEDED from `put` */
   meter(tx: DocumentTransaction): {
     readonly tx: DocumentTransaction;
-    /** Counts what was written, once it is durable. */
+    /** Adds the written bytes, once they are durable. */
     readonly commit: () => void;
   };
 }
@@ -18,7 +18,7 @@ interface Written {
   readonly bytes: number;
 }
 
-/** Whose version a body is, and its bytes; undefined of one that no key wrote. */
+/** Returns the key and the size of a version; undefined if no key wrote it. */
 function writtenBy(body: unknown): Written | undefined {
   const { key_id: keyId, content } = body as { readonly key_id?: unknown; readonly content?: unknown };
   if (typeof keyId !== 'string') return undefined;
@@ -26,8 +26,8 @@ function writtenBy(body: unknown): Written | undefined {
 }
 
 /**
- * The document that stands is the last version, so versions are all that a key stores. Each process counts for itself:
- * of several each sees what the others wrote after its next start.
+ * Counts the versions of each key; they include the current documents. Each process counts separately and sees the
+ * writes of others after its next start.
  */
 export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax: number): KeyQuota {
   const taken = new Map<string, number>();
@@ -42,7 +42,7 @@ export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax:
   return {
     ready() {
       reading ??= read();
-      reading.catch(() => (reading = undefined)); // The next write reads again.
+      reading.catch(() => (reading = undefined)); // the next write reads again
       return reading;
     },
     meter(tx) {
@@ -58,7 +58,7 @@ export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax:
           ...tx,
           async put(kind, id, body) {
             const written = kind === 'version' ? writtenBy(body) : undefined;
-            if (written !== undefined && change(written) > bytesMax) throw exceeded(written.keyId, bytesMax);
+            if (written !== undefined && change(written) > bytesMax) throw quotaRefusal(written.keyId, bytesMax);
             return tx.put(kind, id, body);
           },
           async delete(kind, id) {
@@ -73,9 +73,9 @@ export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax:
   };
 }
 
-const exceeded = (keyId: string, limit: number): Refusal =>
+const quotaRefusal = (keyId: string, limit: number): Refusal =>
   new Refusal(
     'QUOTA_EXCEEDED',
-    `The documents and versions of the key ${keyId} may take ${Math.floor(limit / 2 ** 20)} MiB; purge some to free space.`,
+    `The documents and versions of the key ${keyId} exceed its limit of ${Math.floor(limit / 2 ** 20)} MiB; purge some to free space.`,
     { limit },
   );

@@ -1,7 +1,6 @@
 /**
- * What documents have in common, as they are stored with their defaults: what is most frequent stands last, which is
- * nearest to the text. Stored versions are read with it, so it never changes: another one is another mark in
- * `version-content.ts`.
+ * Common parts of stored documents with their defaults, the most frequent last, which is nearest to the text. Stored
+ * versions depend on it, so it never changes: a different dictionary needs a different mark in `version-content.ts`.
  */
 export const DICTIONARY = [
   '{"template_id":"","name":"","blocks":[{"kind":"header","title":null,"index_id":"","width":"full","subtitle":"",',

@@ -2,16 +2,17 @@ import { Buffer } from 'node:buffer';
 import { DICTIONARY } from './short-text-dictionary.js';
 
 /**
- * Short texts, shortened against a dictionary: LZ77 in sequences as of LZ4, each `token | literals | distance`. The upper
- * half of a token is the number of literal bytes, the lower that of the matched ones less `MATCH_MIN`; a half of 15 has
- * its rest behind it as a variable-length number, and so has the distance. The last sequence has no match. Deflating a
- * definition takes three to five times as long, nearly all of it for setting up the compressor.
+ * Compresses short texts against a dictionary: LZ77 in sequences like LZ4, each `token | literals | distance`. The
+ * upper half of a token is the number of literal bytes, the lower half the length of the match less `MATCH_MIN`. A
+ * half of 15 is followed by the rest as a variable-length number, the format of the distance too. The last sequence
+ * has no match. Deflating a definition takes three to five times as long, nearly all of it for the setup of the
+ * compressor.
  */
 
-/** Longest text, in bytes: twice the characters of what is shortened, and more than a dictionary reaches. */
+/** Maximum length of a text in bytes: twice the characters of a shortened text, and more than the dictionary. */
 export const SHORT_BYTES_MAX = 8192;
 const MATCH_MIN = 4;
-/** Largest number that a half of a token has. */
+/** Largest number in a half of a token. */
 const HALF_MAX = 15;
 
 const dictionary = Buffer.from(DICTIONARY, 'latin1');
@@ -19,11 +20,11 @@ const BEGIN = dictionary.length;
 /** Dictionary and text, so that a match may begin in one and end in the other. */
 const window = Buffer.alloc(BEGIN + SHORT_BYTES_MAX);
 dictionary.copy(window);
-/** A shortened text is longer by a token and a length each 15 literals at the most. */
+/** A compressed text grows by at most a token and a length per 15 literals. */
 const output = Buffer.alloc(2 * SHORT_BYTES_MAX);
 
 const HASH_BITS = 11;
-/** Last place of four bytes in the dictionary by their hash, plus one; 0 where there is none. */
+/** Last position of four bytes in the dictionary by their hash, plus one; 0 if there is none. */
 const known = new Uint16Array(1 << HASH_BITS);
 for (let at = 0; at + MATCH_MIN <= BEGIN; at++) known[hashAt(at)] = at + 1;
 const places = new Uint16Array(known.length);
@@ -34,11 +35,11 @@ function hashAt(at: number): number {
 }
 
 /**
- * A text as bytes, which the next call overwrites.
+ * Compresses a text to bytes, which the next call overwrites.
  * @param text of at most `SHORT_BYTES_MAX` bytes
- * @cost some 10 us a kilobyte
+ * @cost about 10 us per kilobyte
  */
-export function shortened(text: string): Buffer {
+export function shorten(text: string): Buffer {
   const end = BEGIN + window.write(text, BEGIN, 'utf8');
   places.set(known);
   let written = 0;
@@ -67,10 +68,10 @@ function matchLength(from: number, at: number, end: number): number {
 }
 
 interface Sequence {
-  /** Where its literal bytes begin, and where they end. */
+  /** Start of its literal bytes; they end at `at`. */
   readonly literal: number;
   readonly at: number;
-  /** Of the match; 0 in the last sequence. */
+  /** Length of the match; 0 in the last sequence. */
   readonly length: number;
   readonly distance: number;
 }
@@ -87,7 +88,7 @@ function writeSequence(to: number, { literal, at, length, distance }: Sequence):
   return writeNumber(next, distance);
 }
 
-/** Seven bits a byte, the lowest first; all but the last byte have the eighth. */
+/** Writes seven bits per byte, the lowest first; all bytes but the last set the eighth. */
 function writeNumber(to: number, value: number): number {
   let [next, left] = [to, value];
   for (; left > 127; left >>>= 7) output[next++] = (left & 127) | 128;
@@ -95,8 +96,8 @@ function writeNumber(to: number, value: number): number {
   return next;
 }
 
-/** The text again; undefined of bytes that are none of a shortened one. */
-export function lengthened(bytes: Uint8Array): string | undefined {
+/** Restores a text; undefined for invalid bytes. */
+export function restoreText(bytes: Uint8Array): string | undefined {
   let [at, to] = [0, BEGIN];
   const readNumber = (): number => {
     let value = 0;
@@ -119,5 +120,5 @@ export function lengthened(bytes: Uint8Array): string | undefined {
     if (distance === 0 || distance > to || to + length > window.length) return undefined;
     for (let i = 0; i < length; i++, to++) window[to] = window[to - distance]!;
   }
-  return undefined; // The last sequence is missing.
+  return undefined; // the last sequence is missing
 }

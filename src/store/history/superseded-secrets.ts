@@ -7,13 +7,13 @@ import type { DocumentStore } from '../port.js';
 import { etagOfCanonical, headOf, versionId, versionOf } from './history.js';
 import { packContent } from './version-content.js';
 
-/** A signing key that was replaced: what it signed is verified by its public half. */
+/** Removes the private half of a replaced signing key; the public half verifies its signatures. */
 export const withoutPrivateKey = (key: SigningKey): SigningKey => ({ ...key, private_key: '' });
 
 /**
- * Erases what earlier releases left behind: passwords of sources in versions of data stores, and the private halves of
- * signing keys that were replaced. A disk that is full is no reason not to start: the next start erases them.
- * @cost one reading of the versions of data stores, of which there are few
+ * Erases secrets that earlier releases left behind: passwords of sources in versions of data stores, and the private
+ * halves of replaced signing keys. A full disk does not prevent the start: the next start erases them.
+ * @cost one read of the versions of data stores, of which there are few
  */
 export async function eraseSupersededSecrets(documents: DocumentStore): Promise<void> {
   try {
@@ -37,16 +37,16 @@ async function erasePasswords(documents: DocumentStore): Promise<void> {
   for (const history of await documents.ids('history')) {
     if (!history.startsWith('store/')) continue;
     const subject: Subject = { kind: 'store', id: history.slice('store/'.length) };
-    const { latest, purged } = (await headOf(documents, subject))!; // It has a history.
+    const { latest, purged } = (await headOf(documents, subject))!; // it has a history
     for (let number = purged + 1; number <= latest; number++) await erasePassword(documents, subject, number);
   }
 }
 
-/** Writes a version again without the password; the log of writes keeps the ETag that it had. */
+/** Rewrites a version without the password; the audit log keeps the original ETag. */
 async function erasePassword(documents: DocumentStore, subject: Subject, number: number): Promise<void> {
   const version = await versionOf(documents, subject, number);
-  if (typeof version !== 'object' || version.content === null) return; // A deletion, or damaged.
-  const declared = JSON.parse(version.content) as Readonly<Record<string, unknown>>; // What was stored of a store.
+  if (typeof version !== 'object' || version.content === null) return; // a deletion, or damaged
+  const declared = JSON.parse(version.content) as Readonly<Record<string, unknown>>; // the stored declaration of a store
   const { source } = declared;
   if (typeof source !== 'string' || withoutPassword(source) === source) return;
   const content = canonicalJson({ ...declared, source: withoutPassword(source) });

@@ -26,17 +26,17 @@ import {
   type Reading,
 } from './history.js';
 
-/** Bounds of what the versions of documents take. */
+/** Limits of the versions of documents. */
 export interface VersionLimits {
-  /** Bytes that the versions of one key may take. Default: any number. */
+  /** Maximum bytes of the versions of one key. Default: no limit. */
   readonly keyBytesMax?: number | undefined;
-  /** Versions of a document that stay, the newest first. Default: all. */
+  /** Maximum number of versions kept of a document. Default: no limit. */
   readonly versionsKept?: number | undefined;
 }
 
 /**
- * A document store that keeps every state of its versioned kinds and a log of all writes, over any engine: both are
- * written by the transaction that writes the document, whoever asks for it.
+ * Wraps any engine in a document store that keeps every state of its versioned kinds and a log of all writes; the
+ * transaction that writes a document writes both.
  * @param now wall clock, ms since 1970
  */
 export function createVersionedStore(
@@ -53,7 +53,7 @@ export function createVersionedStore(
       await quota.ready();
       let commit = (): void => {};
       const result = await documents.transaction((tx) => {
-        const metered = quota.meter(tx); // anew where a conflict lets the engine run it again
+        const metered = quota.meter(tx); // again if a conflict makes the engine run it again
         ({ commit } = metered);
         return change(versionedTransaction(metered.tx, { now, options, versionsKept }));
       }, options);
@@ -69,7 +69,7 @@ interface TransactionParts {
   readonly versionsKept?: number | undefined;
 }
 
-/** A transaction whose writes of versioned kinds write versions, and those of audited kinds are logged, too. */
+/** Wraps a transaction: writes of versioned kinds add versions, and writes of audited kinds are logged. */
 export function versionedTransaction<T extends DocumentTransaction>(
   tx: T,
   { now, options, versionsKept: kept = Infinity }: TransactionParts,
@@ -87,7 +87,7 @@ export function versionedTransaction<T extends DocumentTransaction>(
     ahead.logEndsWith(await appendAudit(tx, statement, await ahead.logEnd()));
   }
 
-  /** @returns whether a document or its versions went */
+  /** @returns true if a document or its versions were deleted */
   async function deleteVersioned(subject: Subject): Promise<boolean> {
     const { kind, id } = subject;
     const standing = await standingOf(tx, subject, ahead.take(subject));
@@ -105,7 +105,7 @@ export function versionedTransaction<T extends DocumentTransaction>(
     return true;
   }
 
-  /** A run is gone when it is kept no longer, also where it was the newest before. */
+  /** Logs the deletion of a run that is no longer kept, even if it was the newest before. */
   async function deleteKept(id: string): Promise<boolean> {
     const subject = ownerOf(id);
     const existed = await tx.delete('kept-run', id);
@@ -130,7 +130,7 @@ export function versionedTransaction<T extends DocumentTransaction>(
         for (const written of [added, ...changes]) if (written !== undefined) await log(kind, id, written);
         return etag;
       }
-      if (kind === 'audit-head') ahead.logEndsWith(body as StoredAuditHead); // Its only shape.
+      if (kind === 'audit-head') ahead.logEndsWith(body as StoredAuditHead); // the only shape of this kind
       if (!isAudited(kind)) return tx.put(kind, id, body);
       const action = (await tx.get(kind, id)) === undefined ? 'created' : 'updated';
       const etag = await tx.put(kind, id, body);
@@ -151,13 +151,13 @@ export function versionedTransaction<T extends DocumentTransaction>(
   };
 }
 
-/** What is read of documents before they are written. Of a database each reading is a journey: all go at once. */
+/** Reads of documents ahead of their writes. Each read of a database is a round trip, so all start at once. */
 interface ReadsAhead {
-  /** A document; of one that a request reads, and will mostly write, what its version and the log need is asked for. */
+  /** Reads a document; for a request, which usually writes it, also starts the reads for its version and the log. */
   document(subject: Subject): Promise<FoundDocument>;
-  /** A document that is to be written, as it was read before. */
+  /** Returns the earlier read of a document that is now written. */
   take(subject: Subject): Reading;
-  /** Where the log ends, with the entries of the transaction. */
+  /** Returns the end of the log, with the entries of the transaction. */
   logEnd(): Promise<StoredAuditHead>;
   logEndsWith(head: StoredAuditHead): void;
 }
@@ -173,7 +173,7 @@ function createReadsAhead(tx: DocumentTransaction, isRequest: boolean): ReadsAhe
     const document = tx.get(subject.kind, subject.id);
     const last = isWritten && isDocumentId(subject.id) ? lastVersionOf(tx, subject) : undefined;
     if (isWritten) end ??= auditHead(tx);
-    for (const each of [last, end]) each?.catch(() => {}); // Told to whoever takes it.
+    for (const each of [last, end]) each?.catch(() => {}); // the caller that takes it gets the error
     const reading = { document, last };
     readings.set(keyOf(subject), reading);
     return reading;
@@ -193,13 +193,13 @@ function createReadsAhead(tx: DocumentTransaction, isRequest: boolean): ReadsAhe
   };
 }
 
-/** What became of a document. */
+/** Outcome of a write to a document. */
 type Written = Pick<AuditEntry, 'action' | 'version' | 'etag' | 'run_id'>;
 
 type Names = Pick<AuditEntry, 'version' | 'run_id'>;
 const NO_NAMES: Names = { version: null };
 
-/** How an entry names what was written beside its id. */
+/** Members that identify a written document in addition to its id. */
 function namesOf(kind: AuditedKind, body: unknown): Names {
   if (kind === 'data-version') return { version: (body as Pick<DataVersionDocument, 'version'>).version };
   if (kind !== 'run') return { version: null };
@@ -209,8 +209,8 @@ function namesOf(kind: AuditedKind, body: unknown): Names {
 }
 
 /**
- * Changes of a data store beside its versions: another password of its source, which no version has, and another content.
- * A new store has its content by being created.
+ * Changes of a data store outside its versions: a new password of its source, which no version contains, and new
+ * content. Its creation logs the first content.
  */
 function storeChanges(
   before: FoundDocument,
@@ -218,7 +218,7 @@ function storeChanges(
   { etag, isVersion }: { readonly etag: string; readonly isVersion: boolean },
 ): readonly Written[] {
   if (before !== undefined && 'unreadable' in before) return [];
-  const [was, is] = [before?.body, body] as readonly (Partial<DatasetDocument> | undefined)[]; // As they are written.
+  const [was, is] = [before?.body, body] as readonly (Partial<DatasetDocument> | undefined)[]; // as they are written
   const actions: Written['action'][] = [];
   if (!isVersion && was !== undefined && is!.source !== was.source) actions.push('updated');
   if (is!.active === true && was?.active !== true) actions.push('activated');
@@ -226,13 +226,13 @@ function storeChanges(
   return actions.map((action) => ({ action, version: null, etag }));
 }
 
-/** Documents that one transaction adopts. */
+/** Maximum number of documents that one transaction adopts. */
 const ADOPTED_AT_ONCE = 256;
 
 /**
- * Makes version 1 of every document that was stored before there were versions.
- * @returns how many there were
- * @cost two listings of ids once all have one
+ * Creates version 1 of every document from before versions existed.
+ * @returns the number of such documents
+ * @cost two listings of ids once all have versions
  */
 export async function adoptDocuments(documents: DocumentStore): Promise<number> {
   const known = new Set(await documents.ids('history'));
@@ -248,7 +248,7 @@ export async function adoptDocuments(documents: DocumentStore): Promise<number> 
   return adopted;
 }
 
-/** A disk that is full is no reason not to start: each document is adopted by its next write. */
+/** Ignores a full disk, which must not prevent the start: the next write of a document adopts it. */
 async function isWritten(documents: DocumentStore, kind: VersionedKind, ids: readonly string[]): Promise<boolean> {
   try {
     await documents.transaction(async (tx) => {

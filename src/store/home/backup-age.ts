@@ -2,7 +2,10 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MANIFEST_NAME } from './backup-manifest.js';
 
-/** Age of the newest whole backup in a folder, seconds; undefined where there is none. Its manifest is written last. */
+/**
+ * Returns the age of the newest complete backup in a folder, in seconds; undefined if there is none. A backup is
+ * complete with its manifest, which is written last.
+ */
 export async function backupAge(folder: string, now: () => number = Date.now): Promise<number | undefined> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => !name.startsWith('.'));
   const writtenMs = await Promise.all(

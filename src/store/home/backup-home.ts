@@ -13,7 +13,7 @@ import { formatTimestamp } from '../timestamp.js';
 
 export interface BackupOptions {
   readonly home: HomeFolders;
-  /** Folder to write; absent or empty. It appears under this name only when it is whole. */
+  /** Target folder; absent or empty. It appears under this name only when it is complete. */
   readonly target: string;
   readonly engineVersion: string;
   /** Wall clock, ms since 1970. */
@@ -23,18 +23,18 @@ export interface BackupOptions {
 
 export interface Backup {
   readonly manifest: BackupManifest;
-  /** Files that documents name and that are missing or damaged: the backup is as incomplete as the home. */
+  /** Missing or damaged files that documents name: the backup is as incomplete as the home. */
   readonly damaged: readonly string[];
 }
 
-/** Rounds of a copy whose artifacts go while it is made; each begins with fresh documents. */
+/** Maximum number of attempts if artifacts disappear during the copy; each begins with fresh documents. */
 const ROUNDS_MAX = 5;
 const PINS = '.backup-';
 
 /**
- * Copies a home, also while a service runs on it: the documents as one moment had them, and every artifact and managed
- * store that they name. Needs no lock: it reads, and holds what it will copy by second names (hard links) in the home.
- * @throws StartRefusal when there is no home, no room, or something in the way
+ * Copies a home, even while a service runs on it: a snapshot of the documents, and every artifact and managed store
+ * that they name. Needs no lock: it only reads, and keeps the files to copy by hard links in the home.
+ * @throws StartRefusal without a home or space, or if the target is not usable
  */
 export async function backupHome({
   home,
@@ -67,7 +67,7 @@ export async function backupHome({
   }
 }
 
-/** Writes the manifest of a draft that is complete, and gives it its name. */
+/** Writes the manifest of a complete draft and renames the draft. */
 export async function finishBackup(
   { draft, target }: { readonly draft: string; readonly target: string },
   content: Omit<BackupManifest, 'format'>,
@@ -75,17 +75,17 @@ export async function finishBackup(
   const manifest: BackupManifest = { format: MANIFEST_FORMAT, ...content };
   await writeFile(join(draft, MANIFEST_NAME), `${JSON.stringify(manifest, null, 1)}\n`, { mode: 0o600, flush: true });
   await flushFolder(draft);
-  await rm(target, { recursive: true, force: true }); // an empty folder, as was checked
+  await rm(target, { recursive: true, force: true }); // an empty folder, as checked
   await rename(draft, target);
   await flushFolder(dirname(target));
   return manifest;
 }
 
 interface Pinned {
-  /** Below the backup's folder and below the pins alike. */
+  /** Path relative to the backup's folder and to the pins. */
   readonly path: string;
   readonly bytes: number;
-  /** Hash the documents give it, where they do. */
+  /** Hash in the documents, if any. */
   readonly sha256: string | undefined;
 }
 
@@ -95,7 +95,10 @@ interface Snapshot {
   readonly missing: readonly string[];
 }
 
-/** Copies the documents and pins what they name. What went in between is tried again with later documents. */
+/**
+ * Copies the documents and pins the files that they name. Retries with later documents if a file disappeared in
+ * between.
+ */
 async function takeSnapshot(home: HomeFolders, draft: string, pins: string): Promise<Snapshot> {
   for (let round = 1; ; round++) {
     const copy = join(draft, 'documents');
@@ -148,8 +151,8 @@ async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<
 }
 
 /**
- * Gives a file a second name, so that its bytes stay whatever becomes of the first.
- * @returns its size, undefined when it is gone
+ * Creates a hard link to a file, so that its bytes survive a deletion.
+ * @returns its size, undefined if the file is gone
  */
 async function hold(path: string, pin: string): Promise<number | undefined> {
   try {
@@ -183,15 +186,15 @@ async function copyPinned(
     onProgress(done / total, path);
   }
   const data = 'documents/data.mdb';
-  const { copied, digest } = await resealed(draft, data);
+  const { copied, digest } = await rewriteCopy(draft, data);
   files.push({ path: copied, ...digest });
   await rm(join(draft, 'documents', 'lock.mdb'), { force: true });
   for (const folder of [...folders, join(draft, 'documents')]) await flushFolder(folder);
   return { files, damaged };
 }
 
-/** The engine below wrote the copy without flushing it: it is written once more, hashed and flushed. */
-async function resealed(
+/** Rewrites the copy, which the engine did not flush, with a hash and a flush. */
+async function rewriteCopy(
   draft: string,
   path: string,
 ): Promise<{ readonly copied: string; readonly digest: { readonly bytes: number; readonly sha256: string } }> {
@@ -202,7 +205,7 @@ async function resealed(
   return { copied: path, digest };
 }
 
-/** Makes sure that a backup may be written here. @throws StartRefusal 78 */
+/** Checks that a backup may be written here. @throws StartRefusal 78 */
 export async function assertFree(target: string): Promise<void> {
   await makeFolder(dirname(target), 0o700);
   const names = await readdir(target).catch((thrown: NodeJS.ErrnoException) => {
@@ -210,10 +213,10 @@ export async function assertFree(target: string): Promise<void> {
     throw new StartRefusal(EXIT_CONFIGURATION, `The backup cannot be written to ${target}: ${thrown.message}.`);
   });
   if (names.length > 0)
-    throw new StartRefusal(EXIT_CONFIGURATION, `The folder ${target} is not empty; a backup is written to a new one.`);
+    throw new StartRefusal(EXIT_CONFIGURATION, `The folder ${target} is not empty; a backup requires a new folder.`);
 }
 
-/** A backup that fills the volume of the service would stop its writes. */
+/** Checks the free space: a backup that fills the volume of the service would stop its writes. */
 async function assertRoom(folder: string, pinned: readonly Pinned[]): Promise<void> {
   const needed = pinned.reduce((sum, { bytes }) => sum + bytes, 0);
   const { bavail, bsize } = await statfs(folder);
@@ -227,7 +230,7 @@ async function assertRoom(folder: string, pinned: readonly Pinned[]): Promise<vo
 
 const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);
 
-/** Second names that a backup left behind when it was killed. */
+/** Removes hard links that a killed backup left behind. */
 async function removeOldPins({ path }: HomeFolders): Promise<void> {
   for (const name of await readdir(path)) {
     const pid = Number(/^\.backup-(\d+)-/.exec(name)?.[1]);

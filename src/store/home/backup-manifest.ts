@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
-/** A copy of a home: what it holds, and the hash of each of its files. */
+/** Manifest of a copy of a home, with the hash of each of its files. */
 export interface BackupManifest {
   readonly format: typeof MANIFEST_FORMAT;
-  /** Layout of the home it was taken of. */
+  /** Layout of the home. */
   readonly home_format: number;
   readonly engine_version: string;
   /** Time of the copy of the documents, ISO-8601 UTC. */
@@ -15,7 +15,7 @@ export interface BackupManifest {
 }
 
 export interface BackupFile {
-  /** Below the backup's folder, with slashes. */
+  /** Path relative to the backup's folder, with slashes. */
   readonly path: string;
   readonly bytes: number;
   readonly sha256: string;
@@ -24,10 +24,10 @@ export interface BackupFile {
 export const MANIFEST_FORMAT = 1;
 export const MANIFEST_NAME = 'manifest.json';
 
-/** Files of a backup lie in these folders of it, one or two levels deep; nothing else is ever written by a restore. */
+/** Pattern of the files of a backup, one or two levels deep in these folders; a restore writes nothing else. */
 const FILE_PATH = /^(?:documents|artifacts|stores)(?:\/[A-Za-z0-9_.-]{1,255}){1,2}$/;
 
-/** @throws StartRefusal 78 when the folder is no backup, or one that this engine does not read */
+/** @throws StartRefusal 78 if the folder is no backup, or one that this engine does not read */
 export async function readManifest(folder: string): Promise<BackupManifest> {
   const text = await readFile(join(folder, MANIFEST_NAME), 'utf8').catch(() => undefined);
   if (text === undefined)
@@ -35,7 +35,7 @@ export async function readManifest(folder: string): Promise<BackupManifest> {
       EXIT_CONFIGURATION,
       `${folder} is not a backup: it has no ${MANIFEST_NAME}, which is written last.`,
     );
-  const manifest = parsed(text);
+  const manifest = parseManifest(text);
   if (manifest?.format !== MANIFEST_FORMAT)
     throw new StartRefusal(
       EXIT_CONFIGURATION,
@@ -47,7 +47,7 @@ export async function readManifest(folder: string): Promise<BackupManifest> {
   return manifest;
 }
 
-function parsed(text: string): BackupManifest | undefined {
+function parseManifest(text: string): BackupManifest | undefined {
   try {
     return JSON.parse(text) as BackupManifest;
   } catch {

@@ -3,32 +3,32 @@ import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { ownerOf } from '../document-id.js';
 import { runIdOf } from '../run-id.js';
 
-/** A document as it was found on disk; its body is undefined where it cannot be read. */
+/** A document as read from disk; its body is undefined if it is unreadable. */
 interface Entry {
   readonly kind: string | undefined;
   readonly id: string;
   readonly body: unknown;
 }
 
-/** Looks through all documents of one moment for runs that are to be kept and are missing. */
+/** Checks all documents of a snapshot for missing runs that should be kept. */
 export interface RunsCheck {
   look(entry: Entry): void;
-  /** Once every document was looked at: what is missing, by the index or strategy. */
+  /** Returns the missing runs by index or strategy, after all documents were read. */
   gaps(): readonly { readonly name: string; readonly reason: string }[];
 }
 
 export function createRunsCheck(): RunsCheck {
   const lists = new Map<string, RunListDocument | undefined>();
-  /** Ids of the kept runs of each, and of its newest, undefined where that cannot be read. */
+  /** Ids of the kept runs, and of the newest run (undefined if it is unreadable), by index or strategy. */
   const kept = new Map<string, Set<string>>();
   const newest = new Map<string, string | undefined>();
 
   function missingOf(subject: string): string[] {
     const runs = kept.get(subject) ?? new Set();
     if (!lists.has(subject))
-      return runs.size === 0 ? [] : [`it has ${runs.size} earlier runs, and their list is missing`];
+      return runs.size === 0 ? [] : [`it has ${runs.size} earlier runs, but their list is missing`];
     const list = lists.get(subject);
-    if (list === undefined) return []; // Damaged: told of the list itself.
+    if (list === undefined) return []; // damaged, which the check of the list reports
     const lost = list.earlier.filter((id) => !runs.has(id)).map((id) => `its earlier run ${id} is missing`);
     const isNewestLost = newest.has(subject) && newest.get(subject) === undefined;
     const published = list.published.filter(
@@ -51,8 +51,8 @@ export function createRunsCheck(): RunsCheck {
   };
 }
 
-/** The id of a run; undefined of one that cannot be read, or is of before runs had ids. */
+/** Returns the id of a run; undefined if it is unreadable, or from before runs had ids. */
 function newestId(body: unknown): string | undefined {
-  const { run_id, artifacts } = (body ?? {}) as Partial<RunDocument>; // As it was stored.
+  const { run_id, artifacts } = (body ?? {}) as Partial<RunDocument>; // as it was stored
   return run_id === undefined || artifacts?.columns === undefined ? undefined : runIdOf({ run_id, artifacts });
 }

@@ -9,15 +9,15 @@ export interface HomeLock {
   release(): Promise<void>;
 }
 
-/** The holder touches its lock this often. */
+/** Interval at which the holder touches its lock. */
 const TOUCH_MS = 1000;
-/** A process that cannot see the holder watches for its touches; three may be late. */
+/** Time for which another process watches for touches of a holder that it cannot see; three may be late. */
 const WATCH_MS = 3500;
-/** Rounds of finding a stale lock and losing the race for it. */
+/** Maximum number of lost races for a stale lock. */
 const ROUNDS_MAX = 20;
 
 /**
- * Takes `folder/lock` for this process. A lock left by a process that is gone is taken over.
+ * Takes `folder/lock` for this process. Takes over the lock of a process that has ended.
  * @throws StartRefusal 75 naming the process that holds it
  */
 export async function lockHome(folder: string, watchMs: number = WATCH_MS): Promise<HomeLock> {
@@ -34,10 +34,10 @@ export async function lockHome(folder: string, watchMs: number = WATCH_MS): Prom
     }
     await removeStale(path, holder);
   }
-  throw new StartRefusal(EXIT_TEMPORARY, `The home ${folder} is wanted by too many processes at once.`);
+  throw new StartRefusal(EXIT_TEMPORARY, `The home ${folder} is being opened by too many processes at once.`);
 }
 
-/** The process that holds the lock of a home, and whether it is known to run; undefined without a lock. */
+/** Returns the process that holds the lock of a home, and whether it runs; undefined without a lock. */
 export async function holderOf(
   folder: string,
 ): Promise<{ readonly pid: number; readonly isRunning: boolean | 'unknown' } | undefined> {
@@ -45,7 +45,7 @@ export async function holderOf(
   return holder === undefined ? undefined : { pid: holder.pid, isRunning: isAlive(holder) };
 }
 
-/** Makes the lock appear with its content, or not at all. */
+/** Creates the lock with its content atomically. */
 async function create(path: string): Promise<boolean> {
   const draft = `${path}.${process.pid}.${randomBytes(6).toString('hex')}`;
   await writeFile(draft, JSON.stringify(ownIdentity()), { mode: 0o600 });
@@ -61,8 +61,8 @@ async function create(path: string): Promise<boolean> {
 }
 
 /**
- * Two starters may find the same stale lock; the one that makes the claim removes it, and only after it saw
- * under the claim that the lock is still the stale one.
+ * Removes a stale lock. Two starting processes may find the same one; the one that creates the claim removes it, after
+ * checking under the claim that the lock is still the stale one.
  */
 async function removeStale(path: string, holder: ProcessIdentity): Promise<void> {
   const claim = `${path}.claim`;
@@ -91,7 +91,7 @@ async function isHeld(path: string, holder: ProcessIdentity, watchMs: number): P
 function hold(path: string): HomeLock {
   const touch = setInterval(() => {
     const now = new Date();
-    utimes(path, now, now).catch(() => clearInterval(touch)); // The home was removed under us: there is nothing to hold.
+    utimes(path, now, now).catch(() => clearInterval(touch)); // the home was removed, so there is nothing to hold
   }, TOUCH_MS);
   touch.unref();
   return {
@@ -115,7 +115,7 @@ async function readHolder(path: string): Promise<ProcessIdentity | undefined> {
     const { pid, started, world } = JSON.parse(text);
     if (Number.isInteger(pid)) return { pid, started, world };
   } catch {
-    // Falls through: a lock that says nothing is held by nobody.
+    // Continues below: an empty lock has no holder.
   }
   return { pid: 0, started: text, world: null };
 }

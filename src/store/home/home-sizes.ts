@@ -4,10 +4,12 @@ import { join } from 'node:path';
 /** Bytes of the files of each folder. */
 export type Sizes<P extends string> = Readonly<Record<P, number>>;
 
-/** A walk over 60,000 files takes a second of threads, so a reading serves for so long. */
+/** Validity of a reading: a walk over 60,000 files takes a second of thread time. */
 const READING_AGE_MAX_MS = 30_000;
 
-/** Reports how large folders are, by name: those of a home. @returns a question whose answer is at most half a minute old */
+/**
+ * Reports the sizes of the folders of a home, by name. @returns a function whose result is at most half a minute old
+ */
 export function watchSizes<P extends string>(
   folders: Readonly<Record<P, string>>,
   monotonicMs: () => number = () => performance.now(),
@@ -23,10 +25,10 @@ export function watchSizes<P extends string>(
 async function measure<P extends string>(folders: Readonly<Record<P, string>>): Promise<Sizes<P>> {
   const sizes: [string, number][] = [];
   for (const [part, folder] of Object.entries<string>(folders)) sizes.push([part, await folderBytes(folder)]);
-  return Object.fromEntries(sizes) as Sizes<P>; // The same parts.
+  return Object.fromEntries(sizes) as Sizes<P>; // the same parts
 }
 
-/** Files that appear or vanish meanwhile are not counted. */
+/** Sums the files of a folder; ignores files that appear or vanish meanwhile. */
 async function folderBytes(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   let bytes = 0;

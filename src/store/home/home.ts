@@ -17,28 +17,28 @@ export interface HomeFolders {
   readonly stores: string;
   /** Copies of the home, named by time. */
   readonly backups: string;
-  /** Files without names, for memory that is paged. */
+  /** Unlinked files for paged memory. */
   readonly scratch: string;
   /** File with the number of the layout. */
   readonly format: string;
 }
 
-/** The folder of one running service: everything it remembers, and nothing else writes there. */
+/** The folder of one running service: all its data, which no other process writes. */
 export interface Home extends HomeFolders {
-  /** Gives the home to the next process. */
+  /** Releases the home to the next process. */
   close(): Promise<void>;
 }
 
-/** Takes a home from one layout to the next. It may be cut short and is then run again from its beginning. */
+/** Upgrades a home to the next layout. An interrupted upgrade is run again from its beginning. */
 export type Upgrade = (home: HomeFolders) => Promise<void>;
 
-/** The steps from layout 1 to today's. */
+/** Steps from layout 1 to the current one. */
 const UPGRADES: readonly Upgrade[] = [];
 
-/** Layout of the home; a home of a larger number was written by a newer engine. */
+/** Layout of a home; a higher number means a newer engine. */
 export const HOME_FORMAT = UPGRADES.length + 1;
 
-/** Content of the format file during a restore or copy into the home: it is incomplete. */
+/** Content of the format file during a restore or copy into the home, which is then incomplete. */
 export const RESTORING = 'restoring';
 
 export function homeFolders(path: string): HomeFolders {
@@ -55,27 +55,26 @@ export function homeFolders(path: string): HomeFolders {
 }
 
 /**
- * Opens a home for this process alone, creating it when absent and taking it to today's layout when it is of an older
- * one.
- * @throws StartRefusal 75 when another process holds it, 78 when it is of a newer format, incomplete or cannot be written
+ * Opens a home exclusively, creating it if absent and upgrading an older layout.
+ * @throws StartRefusal 75 if another process holds it, 78 if its format is newer, or it is incomplete or not writable
  */
 export async function openHome(path: string, upgrades: readonly Upgrade[] = UPGRADES): Promise<Home> {
-  return opened(path, (home) => bringUpToDate(home, upgrades));
+  return openPrepared(path, (home) => bringUpToDate(home, upgrades));
 }
 
 /**
- * Opens a home that documents are copied into: one that an earlier restore or copy has left incomplete, too, without
- * its documents.
- * @throws StartRefusal as `openHome`
+ * Opens a home to copy documents into, including one that an earlier restore or copy left incomplete, without its
+ * documents.
+ * @throws StartRefusal like `openHome`
  */
 export async function openTargetHome(path: string): Promise<Home> {
-  return opened(path, async (home) => {
+  return openPrepared(path, async (home) => {
     if ((await readFormat(home)) !== RESTORING) return bringUpToDate(home, UPGRADES);
     await rm(home.documents, { recursive: true, force: true });
   });
 }
 
-async function opened(path: string, prepare: (home: HomeFolders) => Promise<void>): Promise<Home> {
+async function openPrepared(path: string, prepare: (home: HomeFolders) => Promise<void>): Promise<Home> {
   const home = homeFolders(path);
   const { path: folder } = home;
   await makeFolders([folder, home.artifacts, home.stores, home.scratch]);
@@ -93,7 +92,9 @@ async function opened(path: string, prepare: (home: HomeFolders) => Promise<void
   return { ...home, close: () => lock.release() };
 }
 
-/** Readable by the service's user only: documents hold digests of keys and locations of databases. */
+/**
+ * Creates folders that only the service's user can read: documents contain digests of keys and locations of databases.
+ */
 async function makeFolders(folders: readonly string[]): Promise<void> {
   try {
     for (const folder of folders) await makeFolder(folder, 0o700);
@@ -130,8 +131,8 @@ async function bringUpToDate(home: HomeFolders, upgrades: readonly Upgrade[]): P
 }
 
 /**
- * Layout of a home, undefined when it has none yet.
- * @throws StartRefusal 78 when the file holds neither a number nor the word of a restore
+ * Returns the layout of a home, undefined if it has none yet.
+ * @throws StartRefusal 78 if the file contains neither a number nor the mark of a restore
  */
 export async function readFormat({ format: file }: HomeFolders): Promise<number | typeof RESTORING | undefined> {
   const text = await readFile(file, 'utf8').catch(() => undefined);
@@ -139,11 +140,11 @@ export async function readFormat({ format: file }: HomeFolders): Promise<number 
   if (text.trim() === RESTORING) return RESTORING;
   const format = Number(text);
   if (!Number.isInteger(format) || format < 1)
-    throw new StartRefusal(EXIT_CONFIGURATION, `The file ${file} does not hold a format number.`);
+    throw new StartRefusal(EXIT_CONFIGURATION, `The file ${file} contains no format number.`);
   return format;
 }
 
-/** Writes the layout of a home; on disk when it resolves. */
+/** Writes the layout of a home, on disk when it resolves. */
 export async function writeFormat(
   { path, format: file }: HomeFolders,
   format: number | typeof RESTORING,

@@ -1,11 +1,11 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 
-/** A process as another one can recognise it, although numbers of processes are used again. */
+/** Identity of a process that other processes can verify, although process ids are reused. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Start in clock ticks since boot, where the system tells. */
+  /** Start in clock ticks since boot; null if the system does not report it. */
   readonly started: string | null;
-  /** Boot and process namespace in which `pid` and `started` mean something. */
+  /** Boot and process namespace to which `pid` and `started` belong. */
   readonly world: string | null;
 }
 
@@ -14,8 +14,8 @@ export function ownIdentity(): ProcessIdentity {
 }
 
 /**
- * Whether that process runs now: `unknown` where it cannot be determined from here (another container or machine,
- * a system without /proc whose number may have been used again).
+ * Returns true if the process is running; `unknown` if this cannot be determined from here (another container or
+ * machine, or a system without /proc, which may have reused the id).
  */
 export function isAlive(identity: ProcessIdentity): boolean | 'unknown' {
   const world = ownWorld();
@@ -24,12 +24,12 @@ export function isAlive(identity: ProcessIdentity): boolean | 'unknown' {
   return 'unknown';
 }
 
-/** States of a process that has ended and is only not reaped by its parent yet: zombie, dead. */
+/** States of a process that has ended but was not yet reaped by its parent: zombie, dead. */
 const ENDED: ReadonlySet<string | undefined> = new Set(['Z', 'X', 'x']);
 
 /**
- * Field 22 of /proc/PID/stat, null of a process that has ended; the second field, the name, may hold spaces and
- * brackets.
+ * Reads field 22 of /proc/PID/stat, null for a process that has ended; the second field, the name, may contain spaces
+ * and brackets.
  */
 function startOf(pid: number): string | null {
   const stat = readOrNull(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -56,6 +56,6 @@ function readOrNull(read: () => string): string | null {
   try {
     return read();
   } catch {
-    return null; // Absent outside Linux, or the process is gone: both are answers here.
+    return null; // absent outside Linux, or after the end of the process
   }
 }

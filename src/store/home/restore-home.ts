@@ -11,9 +11,9 @@ import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
 export interface RestoreOptions {
   readonly backup: string;
-  /** Home to restore to; absent or without documents unless `replace` is set. */
+  /** Target home; absent or without documents unless `replace` is set. */
   readonly home: string;
-  /** The contents of the home are moved aside, never deleted. */
+  /** Moves the contents of the home aside, never deletes them. */
   readonly replace: boolean;
   readonly now?: () => number;
   readonly onProgress?: (fraction: number, message: string) => void;
@@ -21,17 +21,16 @@ export interface RestoreOptions {
 
 export interface Restored {
   readonly manifest: BackupManifest;
-  /** Folder with what the home held before; undefined when it held nothing. */
+  /** Folder with the previous content of the home; undefined if it was empty. */
   readonly aside: string | undefined;
 }
 
 const PARTS = ['documents', 'artifacts', 'stores'] as const;
 
 /**
- * Puts a backup in place of a home. Every file is checked before anything is touched; until the last one is on disk the
- * home says that it is not whole, so that a restore cut short is never served.
- * @throws StartRefusal 75 when a service runs on the home, 78 when the backup is damaged or the home must not be
- *   replaced
+ * Replaces a home by a backup. Verifies every file before the first write; the home is marked incomplete until the
+ * last file is on disk, so that an interrupted restore is never served.
+ * @throws StartRefusal 75 if a service runs on the home, 78 if the backup is damaged or the home must not be replaced
  */
 export async function restoreHome({
   backup,
@@ -53,7 +52,7 @@ export async function restoreHome({
     if (held.length > 0 && !replace && !isCutShort) {
       throw new StartRefusal(
         EXIT_CONFIGURATION,
-        `The home ${home.path} holds ${held.join(', ')} already; --replace moves them aside.`,
+        `The home ${home.path} already contains ${held.join(', ')}; --replace moves them aside.`,
       );
     }
     await writeFormat(home, RESTORING);
@@ -66,7 +65,7 @@ export async function restoreHome({
   }
 }
 
-/** Makes sure that a backup can be restored. @throws StartRefusal 78 when it is damaged or of a newer engine */
+/** Checks that a backup can be restored. @throws StartRefusal 78 if it is damaged or from a newer engine */
 export async function assertIntact(
   backup: string,
   manifest: BackupManifest,
@@ -82,11 +81,11 @@ export async function assertIntact(
   if (damaged.length > 0)
     throw new StartRefusal(
       EXIT_CONFIGURATION,
-      `The backup ${backup} is damaged and was not restored: ${listed(damaged)}.`,
+      `The backup ${backup} is damaged and was not restored: ${listNames(damaged)}.`,
     );
 }
 
-/** Files of a backup whose bytes are not those of its manifest. */
+/** Lists the files of a backup whose bytes differ from its manifest. */
 export async function damagedFiles(
   backup: string,
   files: readonly BackupFile[],
@@ -139,8 +138,8 @@ async function copyAll(
 
 const LISTED_MAX = 5;
 
-/** The first few names of a list. */
-function listed(names: readonly string[]): string {
+/** Formats the first few names of a list. */
+function listNames(names: readonly string[]): string {
   const more = names.length - LISTED_MAX;
   return names.slice(0, LISTED_MAX).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }

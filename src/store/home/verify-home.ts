@@ -12,7 +12,7 @@ import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { artifactsOf, managedStoreOf, openDocumentsReader } from '../lmdb/stored-entries.js';
 import type { DocumentsReader } from '../port.js';
 
-/** Items of one kind that were checked, and the damaged ones. */
+/** Counts of checked items of one kind, and the damaged ones. */
 export interface VerifiedPart extends VerifiedCounts {
   /** A kind of document, `artifacts`, or `stores`. */
   readonly part: string;
@@ -28,7 +28,7 @@ export interface Damage {
   readonly name: string;
   /** One clause: `the file is missing`. */
   readonly reason: string;
-  /** The documents whose artifact it is, by kind and id. */
+  /** Kinds and ids of the documents that name the artifact. */
   readonly documents?: readonly string[];
 }
 
@@ -40,15 +40,16 @@ const REASONS = {
 
 export interface VerifyOptions {
   readonly onProgress?: (message: string) => void;
-  /** Opens its documents where they are not in the home. */
+  /** Opens its documents, if they are outside the home. */
   readonly openDocuments?: () => Promise<DocumentsReader>;
-  /** Reads its results where they are not in the home; then nothing is. */
+  /** Reads its results, if all of them are outside the home. */
   readonly digestArtifact?: DigestArtifact;
 }
 
 /**
- * Reads everything a home holds and compares it with the hashes it was written with; also while a service runs on it.
- * @throws StartRefusal 78 when there is no home, or its documents cannot be opened at all
+ * Reads all content of a home and compares it with the hashes from the time of writing, even while a service runs on
+ * it.
+ * @throws StartRefusal 78 if there is no home, or its documents cannot be opened
  * @cost one read of every byte
  */
 export async function verifyHome(home: HomeFolders, options: VerifyOptions = {}): Promise<VerifiedPart[]> {
@@ -78,17 +79,17 @@ const digestsOf =
   (name) =>
     digestFile(join(artifacts, name));
 
-/** Reads the documents of a home. @throws StartRefusal 78 when their file is damaged */
+/** Opens the documents of a home. @throws StartRefusal 78 if their file is damaged */
 export async function openOwnDocuments(home: HomeFolders): Promise<DocumentsReader> {
-  await probeDocuments(home.documents, home.backups); // A damaged file would end this process.
+  await probeDocuments(home.documents, home.backups); // a damaged file would end this process
   return openDocumentsReader(home.documents);
 }
 
 /** Metadata of an artifact. */
 interface Reference {
-  /** The documents that name it, by key: kind and id of each. */
+  /** Documents that name it, by key: kind and id of each. */
   readonly owners: Map<string, string>;
-  /** What a readable document says of it. */
+  /** Expected size and hash according to a readable document. */
   expected: { readonly bytes: number; readonly sha256: string } | undefined;
 }
 
@@ -99,7 +100,7 @@ interface StoreReference {
 
 interface Documents {
   readonly parts: VerifiedPart[];
-  /** By name of the artifact. */
+  /** References by name of the artifact. */
   readonly references: ReadonlyMap<string, Reference>;
   readonly stores: readonly StoreReference[];
 }
@@ -160,7 +161,7 @@ async function verifyArtifacts(
     const found = await digest(name).catch(() => undefined);
     bytes += found?.bytes ?? 0;
     const reason = found === undefined ? 'the file is missing' : differenceOf(found, expected);
-    // A service may have replaced the document meanwhile, and removed what only the old one named.
+    // A service may have replaced the document meanwhile, and removed artifacts that only the old one named.
     if (reason === undefined) continue;
     const documents: string[] = [];
     for (const [key, document] of owners)

@@ -1,16 +1,16 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Values by key (as latin-1 text of its bytes) that one commit writes; null deletes. */
+/** Values by key (bytes as latin-1 text) that one commit writes; null deletes. */
 export type Writes = ReadonlyMap<string, Buffer | null>;
 
-/** A transaction's view of the keys: its own writes, then those of earlier commits, then the disk. */
+/** Keys as a transaction sees them: its own writes, then those of earlier commits, then the disk. */
 export interface KeyView {
   get(key: string): Buffer | undefined;
-  /** Whether a key has on disk what this view has. */
+  /** Returns true if the disk has the same value for a key as this view. */
   isStored(key: string): boolean;
-  /** Keys in byte order from `start`, before `end`. */
+  /** Lists keys in byte order from `start`, before `end`. */
   keys(start: string, end: string): string[];
-  /** The last of those keys. */
+  /** Returns the last of those keys. */
   lastKey(start: string, end: string): string | undefined;
   put(key: string, value: Buffer): void;
   delete(key: string): void;
@@ -20,28 +20,25 @@ export interface CommitPort {
   get(key: string): Buffer | undefined;
   keys(start: string, end: string): string[];
   lastKey(start: string, end: string): string | undefined;
-  /**
-   * Lets so many bytes pass behind those `ahead` in the same commit, or throws the refusal that the writer of them
-   * gets.
-   */
+  /** Admits bytes after those `ahead` in the same commit, or throws the refusal for their writer. */
   admit(bytes: number, options: { readonly reserve: boolean; readonly ahead: number }): Promise<void>;
   /** Writes all or nothing; resolves when it is on disk. */
   commit(writes: Writes): Promise<void>;
   /** Called before the writers are notified. */
   committed(writes: Writes): void;
-  /** A commit failed: the engine below cannot be trusted with another. */
+  /** Called after a failed commit: the engine below must not receive another. */
   failed(cause: unknown): void;
 }
 
 export interface CommitQueue {
   /** Runs `change` in order of arrival and resolves with its result once it is on disk. */
   run<T>(change: (view: KeyView) => Promise<T>, options?: ChangeOptions): Promise<T>;
-  /** Resolves when everything queued before is on disk or refused; further changes are refused. */
+  /** Resolves when all queued changes are on disk or refused; refuses further changes. */
   close(): Promise<void>;
 }
 
 export interface ChangeOptions {
-  /** Whether it may use the reserve below the free-space mark. */
+  /** True if it may use the reserve below the free-space mark. */
   readonly reserve?: boolean;
   /** Called once it is on disk, before `run` resolves. */
   readonly onDurable?: () => void;
@@ -54,12 +51,12 @@ interface Waiting {
   readonly reject: (reason: unknown) => void;
 }
 
-/** Changes that join one commit; bounds the time the event loop spends in a row on running them. */
+/** Maximum number of changes per commit, which limits the time that the event loop runs them in a row. */
 const BATCH_MAX = 256;
 
 /**
- * One commit at a time: changes that arrive while one is on its way to disk run together in the next (group commit).
- * Each change is staged apart, so one that throws leaves no trace, and sees every change before it.
+ * Runs one commit at a time: changes that arrive during a commit run together in the next (group commit). Each change
+ * is staged separately, so that one that throws leaves no trace, and sees every earlier change.
  */
 export function createCommitQueue(port: CommitPort): CommitQueue {
   const waiting: Waiting[] = [];
@@ -92,7 +89,7 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
         for (const [key, value] of staged) writes.set(key, value);
         done.push(() => {
           entry.options.onDurable?.();
-          entry.resolve(result as never); // The promise was made with the type of this very result.
+          entry.resolve(result as never); // the promise has the type of this result
         });
       } catch (thrown) {
         entry.reject(thrown);
@@ -127,8 +124,8 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
 }
 
 /**
- * Resolves when this turn of the event loop has run out of work. A commit that began at once would leave behind what
- * follows from the one before it, such as the starts of the jobs whose predecessors have just ended.
+ * Resolves at the end of this turn of the event loop. A commit that started at once would miss the consequences of the
+ * previous one, such as the starts of jobs whose predecessors just ended.
  */
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -170,10 +167,10 @@ function viewOver(port: CommitPort, before: Writes, staged: Map<string, Buffer |
   };
 }
 
-/** Pages of the tree that one write may copy on its way to the root. */
+/** Size of the tree pages that one write may copy on the path to the root. */
 const PATH_BYTES = 16_384;
 
-/** Room that a change may take: a value, and the path to it. */
+/** Estimates the space of a change: its values, and the paths to them. */
 function sizeOf(writes: Writes): number {
   let bytes = 0;
   for (const value of writes.values()) bytes += PATH_BYTES + (value?.length ?? 0);

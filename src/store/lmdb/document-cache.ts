@@ -1,21 +1,21 @@
 import type { FoundDocument, StoredDocument } from '../port.js';
 
-/** Bytes of stored values whose documents stay in memory. */
+/** Maximum bytes of stored values whose documents are cached. */
 const CACHE_BYTES = 8 * 1024 * 1024;
-/** A larger document is read each time. */
+/** Maximum size of a cached document. */
 const DOCUMENT_BYTES = 256 * 1024;
-/** Share of a full cache that stays when it makes room: a search for the oldest entry passes those deleted before it. */
+/** Share of a full cache that is kept when it evicts: a search for the oldest entry passes deleted ones. */
 const STAYING = 7 / 8;
 
 /**
- * Documents that were read twice, by key: verified and parsed, frozen, dropped by the commit that changes them, after
- * which one read is enough. A document read once leaves only its key, so that a walk over more documents than fit neither fills the cache nor pays
- * for it. Only this process writes the documents of a home, so nothing else can make an entry untrue.
+ * Cache of documents that were read twice, by key: verified, parsed and frozen. A commit that changes one drops it,
+ * after which one read caches it again. A document read once leaves only its key, so that a walk over many documents
+ * neither fills the cache nor costs much. Only this process writes the documents of a home, so no entry becomes stale.
  */
 export interface DocumentCache {
-  /** The document of a key; the stored value is read and opened when the cache lacks it. */
+  /** Returns the document of a key; reads and opens the stored value if it is not cached. */
   find(key: string, read: () => Buffer | undefined, open: (value: Buffer) => FoundDocument): FoundDocument;
-  /** Drops what a commit wrote or deleted. */
+  /** Drops the keys that a commit wrote or deleted. */
   drop(keys: Iterable<string>): void;
 }
 
@@ -24,7 +24,7 @@ interface Entry {
   readonly bytes: number;
 }
 
-/** @param bytesMax of stored values; the least recently read documents leave first */
+/** @param bytesMax of stored values; the least recently read documents are evicted first */
 export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCache {
   const entries = createRecency<Entry>(bytesMax);
   const readOnce = createRecency<{ readonly bytes: number }>(bytesMax);
@@ -48,23 +48,23 @@ export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCac
         const known = entries.touch(key);
         entries.remove(key);
         readOnce.remove(key);
-        if (known !== undefined) readOnce.add(key, { bytes: known.bytes }); // What was read often will be again.
+        if (known !== undefined) readOnce.add(key, { bytes: known.bytes }); // a frequently read document will be read again
       }
     },
   };
 }
 
 interface Recency<T> {
-  /** What is under a key, from now on the most recent. */
+  /** Returns the value of a key and makes it the most recent. */
   touch(key: string): T | undefined;
   add(key: string, value: T): void;
-  /** @returns whether it was there */
+  /** @returns true if it existed */
   remove(key: string): boolean;
 }
 
-/** Values by key, the most recent of them: no more than `bytesMax` in all. */
+/** Keeps the most recent values by key, at most `bytesMax` in total. */
 function createRecency<T extends { readonly bytes: number }>(bytesMax: number): Recency<T> {
-  const values = new Map<string, T>(); // The least recent first.
+  const values = new Map<string, T>(); // the least recent first
   let held = 0;
 
   function remove(key: string): boolean {
@@ -99,10 +99,10 @@ function createRecency<T extends { readonly bytes: number }>(bytesMax: number): 
   };
 }
 
-/** Freezes a JSON value: whoever changes what others read gets an error. The depth is that of a stored document. */
+/** Freezes a JSON value, so that a change of a shared value throws. The depth is that of a stored document. */
 function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
-  // A parsed value has no inherited members, and `for in` makes no list of them.
+  // A parsed value has no inherited members, and `for in` allocates no list of keys.
   for (const name in value) {
     const member = value[name];
     if (typeof member === 'object') deepFreeze(member);

@@ -4,17 +4,18 @@ import { DOCUMENT_KINDS } from '../document-kinds.js';
 import type { DocumentKind } from '../port.js';
 
 /**
- * The one tenant of a service without tenancy; a prefix of every key, so that tenants can be added without a migration.
+ * The only tenant of a service without tenancy; a prefix of every key, so that tenants can be added without a
+ * migration.
  */
 const TENANT = 'main';
 const SEPARATOR = '\u0000';
 
-/** Ids whose characters are their bytes: nearly all. */
+/** Matches ids whose characters are their bytes: nearly all. */
 const PLAIN = /^[ -~]{1,512}$/;
 
 /**
- * `tenant NUL kind NUL id`, as a string of bytes (one character each): its order is the engine's, and code-point order
- * of ids. Undefined for what can be no id.
+ * Returns `tenant NUL kind NUL id` as a string of bytes (one character each): it sorts like the engine, and by code
+ * points of ids. Undefined for an invalid id.
  */
 export function keyOf(kind: DocumentKind, id: string): string | undefined {
   const { start } = kindRange(kind);
@@ -22,14 +23,14 @@ export function keyOf(kind: DocumentKind, id: string): string | undefined {
   return isDocumentId(id) ? start + Buffer.from(id).toString('latin1') : undefined;
 }
 
-/** The key of what is an id for sure. */
+/** Returns the key of a valid id. */
 export function documentKey(kind: DocumentKind, id: string): string {
   const key = keyOf(kind, id);
   if (key === undefined) throw new Error(`not a document id: ${JSON.stringify(id.slice(0, 80))}`);
   return key;
 }
 
-/** The range of keys of a kind: from `start`, before `end`. */
+/** Range of keys of a kind: from `start`, before `end`. */
 export interface KeyRange {
   readonly start: string;
   readonly end: string;
@@ -42,9 +43,9 @@ const RANGES = new Map<DocumentKind, KeyRange>(
   ]),
 );
 
-export const kindRange = (kind: DocumentKind): KeyRange => RANGES.get(kind)!; // Made of every kind.
+export const kindRange = (kind: DocumentKind): KeyRange => RANGES.get(kind)!; // contains every kind
 
-/** The id in a key of a kind; undefined for a key that a damaged page put among them. */
+/** Returns the id in a key of a kind; undefined for a key that a damaged page inserted. */
 export function idOf(kind: DocumentKind, key: string): string | undefined {
   const { start } = kindRange(kind);
   const id = key.slice(start.length);
@@ -53,7 +54,7 @@ export function idOf(kind: DocumentKind, key: string): string | undefined {
   return parsed?.kind === kind ? parsed.id : undefined;
 }
 
-/** Kind and id of a key; undefined for a key of another tenant or of a kind this engine does not know. */
+/** Returns kind and id of a key; undefined for another tenant or an unknown kind. */
 export function parseKey(key: string): { readonly kind: DocumentKind; readonly id: string } | undefined {
   const [tenant, kind, id] = Buffer.from(key, 'latin1').toString('utf8').split(SEPARATOR);
   const known = DOCUMENT_KINDS.find((name) => name === kind);

@@ -30,18 +30,17 @@ import { SCHEMA_VERSION } from '../schema-version.js';
 import { openDocument, sealDocument } from './sealed-document.js';
 
 export interface LmdbOptions extends DocumentEngineOptions {
-  /** Folder of the LMDB environment; created when absent. */
+  /** Folder of the LMDB environment; created if absent. */
   readonly folder: string;
-  /** Folder of backups, named when the store is damaged. */
+  /** Folder of backups, for the message about a damaged store. */
   readonly backups?: string;
   readonly freeSpace?: FreeSpace;
 }
 
 /**
- * Documents in LMDB: one writer, this thread, asynchronously only. (A second writing thread that is terminated inside a
- * write locks the store for good, and a synchronous write stops the event loop for as long as another one lasts.)
- *
- * @throws StartRefusal 78 when the file is damaged
+ * Opens documents in LMDB, written asynchronously by this thread only. (A second writing thread that is terminated
+ * during a write locks the store for good, and a synchronous write stops the event loop while another one lasts.)
+ * @throws StartRefusal 78 if the file is damaged
  */
 export async function openDocumentStore(options: LmdbOptions): Promise<DocumentEngine> {
   const { folder, now = Date.now, onUnreferenced, onFailure } = options;
@@ -59,7 +58,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
 
   let isClosed = false;
 
-  /** A read of a closed environment would end the process. @throws Refusal STORE_UNAVAILABLE */
+  /** Returns the open environment; a read of a closed one would end the process. @throws Refusal STORE_UNAVAILABLE */
   function environment(): RootDatabase<Buffer, Buffer> {
     if (isClosed) throw new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
     return database;
@@ -91,12 +90,12 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
     failed: (cause) => onFailure?.(cause),
   });
 
-  /** A document as the last commit left it. */
+  /** Reads a document as of the last commit. */
   const find = (key: string, id: string): FoundDocument =>
     cache.find(
       key,
       () => transient(database, key),
-      (value) => opened(id, key, value),
+      (value) => openValue(id, key, value),
     );
 
   return {
@@ -119,7 +118,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
         const key = keyText(bytes);
         const id = idOf(kind, key);
         const found: FoundDocument = id === undefined ? { id: '', unreadable: 'unreadable' } : find(key, id);
-        if (found === undefined) continue; // Deleted since its key was read.
+        if (found === undefined) continue; // deleted since its key was read
         const document = 'unreadable' in found ? undefined : readBody(found.body, found.id);
         if (document !== undefined) documents.push(document);
         else causes['unreadable' in found ? found.unreadable : 'invalid']++;
@@ -150,20 +149,20 @@ function openDatabase(folder: string): RootDatabase<Buffer, Buffer> {
     encoding: 'binary',
     keyEncoding: 'binary',
     maxDbs: 1,
-    // Batches are explicit here. The batching of event turns leaves a promise of its own unread, whose rejection
-    // (a full disk) would end the process.
+    // Batches are explicit here. The batching of event turns leaves a promise unread, whose rejection (a full disk)
+    // would end the process.
     eventTurnBatching: false,
   });
 }
 
-/** A stored value until the next reading: its memory is that of the reader. */
+/** Returns a stored value in the memory of the reader, valid until the next read. */
 function transient(database: RootDatabase<Buffer, Buffer>, key: string): Buffer | undefined {
   const value = database.getBinaryFast(keyBytes(key));
-  return value?.subarray(0, value.length); // The reader's memory is longer than the length that it gives.
+  return value?.subarray(0, value.length); // the reader's memory is longer than the value
 }
 
-/** The document of a stored value, or why it cannot be read. */
-function opened(id: string, key: string, value: Buffer): FoundDocument {
+/** Opens the document of a stored value, or returns the reason why it is unreadable. */
+function openValue(id: string, key: string, value: Buffer): FoundDocument {
   const document = openDocument(id, { key, value, schemaMax: SCHEMA_VERSION });
   return typeof document === 'string' ? { id, unreadable: document } : document;
 }
@@ -184,15 +183,15 @@ function lastNumberOf(
 }
 
 interface TransactionParts {
-  /** Reads a document as the last commit left it. */
+  /** Reads a document as of the last commit. */
   readonly find: (key: string, id: string) => FoundDocument;
-  /** Of its writes, ms since 1970. */
+  /** Time of its writes, ms since 1970. */
   readonly time: number;
-  /** Receives what it publishes. */
+  /** Receives the published events. */
   readonly events: CommitEvent[];
 }
 
-/** Runs the body of a transaction; what it has begun and not awaited changes nothing once it has ended. */
+/** Runs the body of a transaction; unawaited operations change nothing after its end. */
 async function runWithin<T>(view: KeyView, change: TransactionBody<T>, parts: TransactionParts): Promise<T> {
   let isOver = false;
   const open = (): KeyView => {
@@ -214,7 +213,7 @@ function transactionOver(open: () => KeyView, { find, time, events }: Transactio
       if (key === undefined) return undefined;
       if (view.isStored(key)) return find(key, id);
       const value = view.get(key);
-      return value === undefined ? undefined : opened(id, key, value);
+      return value === undefined ? undefined : openValue(id, key, value);
     },
     ids: async (kind) => idsOf(kind, open().keys),
     lastNumber: async (kind, owner) => lastNumberOf(kind, owner, open().lastKey),

@@ -2,18 +2,18 @@ import type { Buffer } from 'node:buffer';
 import type { Writes } from './commit-queue.js';
 import { keyBytes } from './document-key.js';
 
-/** The part of lmdb-js that a commit needs. */
+/** Part of lmdb-js that a commit needs. */
 export interface WritableDatabase {
-  /** Puts and removals made by `action` become one transaction, or none of them happens. */
+  /** Combines puts and removals of `action` into one atomic transaction. */
   batch(action: () => void): Promise<boolean>;
   put(key: Buffer, value: Buffer): unknown;
   remove(key: Buffer): unknown;
-  /** Resolves when every commit before is on disk. */
+  /** Resolves when every earlier commit is on disk. */
   readonly flushed: Promise<boolean>;
 }
 
 /**
- * Writes all or nothing and resolves when it is on disk: a commit alone is visible, but only the flush makes it last.
+ * Writes all or nothing and resolves when it is on disk: a commit is only visible; the flush makes it durable.
  * @throws Error with the engine's reason
  */
 export async function commitDurably(database: WritableDatabase, writes: Writes): Promise<void> {
@@ -33,9 +33,7 @@ export async function commitDurably(database: WritableDatabase, writes: Writes):
   }
 }
 
-/**
- * lmdb-js rejects a second promise with the reason and leaves it to whoever reads it: unread, it would end the process.
- */
+/** Reads a second promise that lmdb-js rejects with the reason: unread, it would end the process. */
 async function commitErrorOf(failure: unknown): Promise<unknown> {
   if (!(failure instanceof Error) || !('commitError' in failure)) return failure;
   try {

@@ -1,20 +1,21 @@
 import type { Writes } from './commit-queue.js';
 
-/** Owners whose last key stays in memory: some hundred bytes each. */
+/** Maximum number of owners whose last key is cached: about a hundred bytes each. */
 const OWNERS_MAX = 4096;
 
 /**
- * Last keys of numbered owners (`numberedRange`), as the last commit left them. Each write of a versioned document asks,
- * and looking them up in the tree takes as long as a write does. Only this process writes the documents of a home.
+ * Cache of the last keys of numbered owners (`numberedRange`), as of the last commit. Each write of a versioned
+ * document needs one, and a lookup in the tree takes as long as a write. Only this process writes the documents of a
+ * home.
  */
 export interface LastKeys {
-  /** @param start of the range of an owner: what its keys have before their number */
+  /** @param start prefix of the owner's keys before their number */
   find(start: string, end: string): string | undefined;
-  /** Takes in what a commit wrote. */
+  /** Updates the cache after a commit. */
   follow(writes: Writes): void;
 }
 
-/** @param read looks it up */
+/** @param read looks a key up in the tree */
 export function createLastKeys(read: (start: string, end: string) => string | undefined): LastKeys {
   const known = new Map<string, string | undefined>();
   return {

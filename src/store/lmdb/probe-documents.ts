@@ -4,48 +4,47 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
-/** Time one walk may take; 10 GiB from a slow disk. A walk that takes longer is given up and the store is opened. */
+/** Time limit of one walk: 10 GiB from a slow disk. After it the walk is abandoned and the store is opened. */
 const WALK_SECONDS_MAX = 120;
 
-/** A change so soon after another may leave the times of a file as they were: its clock ticks every few milliseconds. */
+/** Resolution of file times: two changes within a few milliseconds may have the same time. */
 const TICK_MS = 20;
 
-/** By file, how it was when this process last walked or closed it. */
-const sound = new Map<string, string>();
+/** State of each file when this process last walked or closed it. */
+const walkedStates = new Map<string, string>();
 
 /**
- * Opens and walks the documents in a process of its own: a damaged file ends whoever reads it (SIGSEGV, SIGBUS),
- * and an empty one would silently become a new store. A file that nobody has touched since this process walked or closed
- * it is not walked again.
- *
- * @throws StartRefusal 78, naming the newest backup when there is one
+ * Opens and walks the documents in a separate process: a damaged file ends the reader (SIGSEGV, SIGBUS), and an empty
+ * one would silently become a new store. A file that is unchanged since this process walked or closed it is not walked
+ * again.
+ * @throws StartRefusal 78, naming the newest backup if there is one
  */
 export async function probeDocuments(folder: string, backups?: string): Promise<void> {
   const file = join(folder, 'data.mdb');
   const found = await stateOf(file);
   if (found === undefined) return;
   const { size, state } = found;
-  if (state !== undefined && sound.get(file) === state) return;
+  if (state !== undefined && walkedStates.get(file) === state) return;
   const fault = size === 0n ? 'is empty' : await walk(folder);
   if (fault === undefined) return remember(file, state);
   const remedy = await newestBackup(backups);
   throw new StartRefusal(EXIT_CONFIGURATION, `The document store ${file} ${fault}; ${remedy}.`);
 }
 
-/** Called by the process that wrote the documents of a folder, once it has closed them. */
+/** Records the files of a folder after this process closed its documents. */
 export async function closedDocuments(folder: string): Promise<void> {
   const file = join(folder, 'data.mdb');
   remember(file, (await stateOf(file))?.state);
 }
 
 function remember(file: string, state: string | undefined): void {
-  if (state === undefined) sound.delete(file);
-  else sound.set(file, state);
+  if (state === undefined) walkedStates.delete(file);
+  else walkedStates.set(file, state);
 }
 
 interface FileState {
   readonly size: bigint;
-  /** What every change of the file changes; undefined where it is too young to tell. */
+  /** Metadata that every change of the file alters; undefined if the file changed too recently. */
   readonly state: string | undefined;
 }
 

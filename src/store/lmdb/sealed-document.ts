@@ -4,9 +4,9 @@ import type { StoredDocument, UnreadableCause } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 
 /**
- * How a document lies in the store: `seal | format | schema | time | etag | body`. The engine below detects no
- * corruption, so every value carries a SHA-256 over its key and everything after the seal: a flipped bit, or
- * a value that a damaged page hands out under another key, is never served.
+ * Layout of a stored document: `seal | format | schema | time | etag | body`. The engine below detects no corruption,
+ * so every value carries a SHA-256 over its key and everything after the seal: a flipped bit, or a value that a
+ * damaged page returns for another key, is never served.
  */
 const SEAL = 32;
 const FORMAT_AT = SEAL;
@@ -14,7 +14,9 @@ const SCHEMA_AT = FORMAT_AT + 1;
 const TIME_AT = SCHEMA_AT + 2;
 const ETAG_AT = TIME_AT + 8;
 const BODY_AT = ETAG_AT + 32;
-/** Every later layout keeps the seal in front, so that "newer" and "damaged" can be distinguished. */
+/**
+ * Version of the layout; every later one keeps the seal in front, so that "newer" and "damaged" can be distinguished.
+ */
 const FORMAT = 1;
 
 export interface SealedDocument {
@@ -23,9 +25,9 @@ export interface SealedDocument {
 }
 
 /**
- * @param key the full key the value is stored under, as a string of bytes
+ * @param key full key of the value, as a string of bytes
  * @param schema version of the body's schema
- * @param time of the write, ms since 1970
+ * @param time time of the write, ms since 1970
  * @cost two passes of SHA-256 over the body
  */
 export function sealDocument(
@@ -46,7 +48,7 @@ export function sealDocument(
   return { value, etag };
 }
 
-/** The document of a stored value, or why it cannot be served. */
+/** Opens a stored value, or returns the reason why it cannot be served. */
 export function openDocument(
   id: string,
   { key, value, schemaMax }: { readonly key: string; readonly value: Buffer; readonly schemaMax: number },
@@ -61,14 +63,14 @@ export function openDocument(
       updatedAt: formatTimestamp(value.readDoubleLE(TIME_AT)),
     };
   } catch {
-    return 'unreadable'; // Sealed text that is not JSON was written so by another program.
+    return 'unreadable'; // sealed text that is not JSON was written by another program
   }
 }
 
-/** Room for key and value of nearly all documents, so that one call hashes both. */
+/** Buffer for key and value of nearly all documents, so that one call hashes both. */
 const scratch = Buffer.allocUnsafeSlow(64 * 1024);
 
-/** SHA-256 over key and value behind the seal, as text of one character a byte. */
+/** Returns the SHA-256 over the key and the value after the seal, as latin-1 text. */
 function seal(key: string, value: Uint8Array): string {
   const size = key.length + value.length - SEAL;
   if (size > scratch.length)

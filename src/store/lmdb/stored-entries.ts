@@ -5,13 +5,13 @@ import { keyBytes, keyText, parseKey } from './document-key.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
 import { openDocument } from './sealed-document.js';
 
-/** The reader of LMDB, which can copy its environment. */
+/** Reader of LMDB that can copy its environment. */
 export interface LmdbDocumentsReader extends DocumentsReader {
   /** Writes a consistent, compacted copy into an empty folder. */
   copyTo(folder: string): Promise<void>;
 }
 
-/** Opens documents for reading only. Probe the folder first: a damaged file ends the process that reads it. */
+/** Opens documents for reading only. Probe the folder first: a damaged file ends the reading process. */
 export function openDocumentsReader(folder: string): LmdbDocumentsReader {
   const database = open<Buffer, Buffer>({
     path: folder,
@@ -26,7 +26,7 @@ export function openDocumentsReader(folder: string): LmdbDocumentsReader {
       for (const { key, value } of database.getRange({})) yield entryOf(keyText(key), value);
     },
     async entry(key) {
-      database.resetReadTxn(); // It would read as of the beginning of this turn of the event loop.
+      database.resetReadTxn(); // without it, reads would see the state at the beginning of this turn of the event loop
       const value = database.get(keyBytes(key));
       return value === undefined ? undefined : entryOf(key, value);
     },
@@ -50,7 +50,7 @@ function entryOf(key: string, value: Buffer): StoredEntry {
   };
 }
 
-/** The artifacts a body refers to, with what is to be expected of them. */
+/** Lists the artifacts that a body refers to, with their expected sizes and hashes. */
 export function artifactsOf(body: unknown): ArtifactRef[] {
   if (Array.isArray(body)) return body.flatMap(artifactsOf);
   if (typeof body !== 'object' || body === null) return [];
@@ -68,15 +68,15 @@ function isArtifactRef(value: object): value is ArtifactRef {
   );
 }
 
-/** A folder of the home's own that a market store names, and what its files were when it was written. */
+/** Managed folder of a data store, with the hashes of its files. */
 export interface ManagedStore {
   readonly datasetId: string;
-  /** Name of the folder below the home's stores. */
+  /** Name of the folder in the home's stores. */
   readonly folder: string;
   readonly files: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[];
 }
 
-/** The managed folder of a `store` document; undefined when it has none, or its files are artifacts. */
+/** Returns the managed folder of a `store` document; undefined if it has none, or its files are artifacts. */
 export function managedStoreOf({ kind, id, body }: StoredEntry): ManagedStore | undefined {
   if (kind !== 'store' || typeof body !== 'object' || body === null) return undefined;
   const { managed, location, files, kept } = body as {
@@ -86,7 +86,7 @@ export function managedStoreOf({ kind, id, body }: StoredEntry): ManagedStore | 
     readonly files?: unknown;
   };
   if (managed !== true || kept !== undefined || typeof location !== 'string') return undefined;
-  // Written by the engine under the schema of a store's document.
+  // The engine wrote it with the schema of a store's document.
   return {
     datasetId: id,
     folder: location.slice(location.lastIndexOf('/') + 1),

@@ -1,6 +1,6 @@
 import { open } from 'lmdb';
 
-/** Reads every page of the documents of a folder; run as a process of its own by `probeDocuments`. */
+/** Reads every page of the documents of a folder; `probeDocuments` runs it as a separate process. */
 const [folder] = process.argv.slice(2);
 if (folder === undefined) throw new Error('walk-documents FOLDER');
 

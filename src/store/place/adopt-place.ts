@@ -9,7 +9,7 @@ import type { DatabaseIdentity, PlaceMark } from '../access/store-id.js';
 
 export interface AdoptOptions {
   readonly identity: DatabaseIdentity;
-  /** How long the place is watched for renewals of another database: at least two of them. */
+  /** Time for which the place is watched for renewals by another database: at least two of them. */
   readonly observeMs?: number;
 }
 
@@ -18,10 +18,10 @@ const PATIENCE = { patienceMs: 5000, answerMs: 10_000 };
 const HOLDER = 'adopt';
 
 /**
- * Takes over the place that a database names from another database that was renewed on it: a copy of it, or its
- * original. Nothing may use that other database any more.
+ * Makes a database the owner of the place that it names, which a copy or the original of the database renewed. The
+ * other database must no longer be in use.
  * @returns the id of the store
- * @throws StartRefusal 75 while another database renews its lease, 78 when the place is another store
+ * @throws StartRefusal 75 while another database renews its lease, 78 if the place belongs to another store
  */
 export async function takePlaceOver(
   documents: DocumentStore,
@@ -33,14 +33,14 @@ export async function takePlaceOver(
   const recorded = await recordedStore(documents);
   if (before === undefined || recorded === undefined || before.storeId !== recorded.store_id)
     throw misfit(
-      `${sayPlace(place)} ${before === undefined ? 'has no marker' : `is the store ${before.storeId}`}; the database names the store ${recorded?.store_id ?? 'of no place'}.`,
+      `${sayPlace(place)} ${before === undefined ? 'has no marker' : `is the store ${before.storeId}`}; the database names ${recorded === undefined ? 'no store' : `the store ${recorded.store_id}`}.`,
     );
   await sleep(observeMs);
   const after = await marker.read();
   if (after?.owner?.token !== before.owner?.token)
     throw new StartRefusal(
       EXIT_TEMPORARY,
-      `${sayPlace(place)} was renewed while it was watched: a service still uses another database with it. Stop that service, or use --new-place.`,
+      `${sayPlace(place)} was renewed during the check: a service still uses it with another database. Stop that service, or use --new-place.`,
     );
   const next = randomUUID();
   const ownership = { token: before.owner?.token ?? null, next, earlier: [], holder: HOLDER };
@@ -52,13 +52,13 @@ export async function takePlaceOver(
   return recorded.store_id;
 }
 
-/** Id of the store that a database gets in a new place; the same again after an interrupted adoption. */
+/** Returns the id of the store that a database gets in a new place; the same id after an interrupted adoption. */
 export function newStoreId(from: string, identity: DatabaseIdentity, place: string): string {
   const source = JSON.stringify([from, identity.system, identity.database, place]);
   return createHash('sha256').update(source).digest('hex').slice(0, 32);
 }
 
-/** Marks a new, empty place as a store, or finds it marked by an interrupted adoption. @throws StartRefusal 78 */
+/** Marks a new, empty place as a store, or finds the marker of an interrupted adoption. @throws StartRefusal 78 */
 export async function markNewPlace(place: ArtifactPlace, storeId: string): Promise<void> {
   const marker = await openMarker(place, PATIENCE);
   const found: PlaceMark | undefined = await marker.read();
@@ -69,7 +69,7 @@ export async function markNewPlace(place: ArtifactPlace, storeId: string): Promi
   await marker.probe();
 }
 
-/** Lets a database name the place that its results were copied to. */
+/** Records the place to which the results of a database were copied. */
 export async function recordNewPlace(documents: DocumentStore, storeId: string): Promise<void> {
   await documents.transaction((tx) => recordStore(tx, { store_id: storeId, is_marked: true }));
 }

@@ -3,13 +3,13 @@ import { awsOrigin, chooseKeys, type AwsSettings } from '../s3/keys/choose-sourc
 import type { S3Access } from '../access/s3-access.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
-/** Where the artifacts of several machines lie. */
+/** Location of the artifacts of several machines. */
 export type ArtifactPlace =
   | { readonly kind: 'folder'; readonly folder: string }
   | {
       readonly kind: 's3';
       readonly access: S3Access;
-      /** Objects as files of this machine, which its processes may share. */
+      /** Local cache of objects, which processes of a machine may share. */
       readonly cache: { readonly folder: string; readonly bytesMax: number };
     };
 
@@ -20,18 +20,18 @@ export interface ArtifactSettings {
   readonly aws: AwsSettings;
 }
 
-/** @throws StartRefusal 78 when the URL is neither, or no credentials of a bucket are named or its endpoint is no URL */
+/** @throws StartRefusal 78 if the URL is invalid, or a bucket lacks credentials or its endpoint is no URL */
 export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPlace {
   if (/^file:\/\/\/[^?#]/.test(url)) return { kind: 'folder', folder: fileURLToPath(url) };
   const [, bucket, prefix] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]*))?$/.exec(url) ?? [];
   if (bucket === undefined)
     throw refused(
-      'The place of the artifacts (--artifacts, DIVISOR_ARTIFACTS) is not a URL like file:///mnt/shared or s3://bucket/prefix, or its bucket has no name of 3 to 63 small letters, digits, dots and dashes.',
+      'The place of results (--artifacts, DIVISOR_ARTIFACTS) must be a URL like file:///mnt/shared or s3://bucket/prefix, with a bucket name of 3 to 63 lower-case letters, digits, dots and dashes.',
     );
   const { region, keys } = chooseKeys(aws);
   const endpoint = withoutLastSlashes(aws.endpoint ?? awsOrigin('s3', region));
   if (!/^https?:\/\/[^?#@\s]+$/.test(endpoint) || !URL.canParse(endpoint))
-    throw refused('AWS_ENDPOINT_URL_S3 is not a URL like https://objects.example:9000.');
+    throw refused('AWS_ENDPOINT_URL_S3 must be a URL like https://objects.example:9000.');
   const folders = (prefix ?? '').split('/').filter((part) => part !== '');
   return {
     kind: 's3',
@@ -54,13 +54,12 @@ function withoutLastSlashes(url: string): string {
   return url.slice(0, end);
 }
 
-/** What an operator knows a place by. */
+/** Describes a place for an operator. */
 export function describePlace(place: ArtifactPlace): string {
   return place.kind === 'folder'
     ? `file://${place.folder}`
     : `s3://${place.access.bucket}/${place.access.prefix} at ${place.access.endpoint}`;
 }
 
-/** Subject of a sentence about a place, by the setting that names it. */
-export const sayPlace = (place: ArtifactPlace): string =>
-  `The place of the results, --artifacts ${describePlace(place)},`;
+/** Subject of a sentence about a place, with the setting that names it. */
+export const sayPlace = (place: ArtifactPlace): string => `The place of results, --artifacts ${describePlace(place)},`;

@@ -13,24 +13,24 @@ import { callsTo } from '../access/folder-calls.js';
 import { PlaceFault, unlessAbsent } from '../access/place-fault.js';
 import { MARKER, markerText, markIn, type PlaceMark } from '../access/store-id.js';
 
-/** The identity of a place for artifacts, and what else a start asks of it. */
+/** Identity and basic operations of a place of artifacts, as a start needs them. */
 export interface PlaceMarker {
-  /** The store that the place is and its owner; undefined where it has no marker. */
+  /** Reads the id and the owner of the store; undefined without a marker. */
   read(): Promise<PlaceMark | undefined>;
-  /** Replaces the marker. @returns whether the folder did not exist and was created */
+  /** Replaces the marker. @returns true if the folder did not exist and was created */
   write(mark: PlaceMark): Promise<boolean>;
-  /** Whether an artifact is there. */
+  /** Returns true if an artifact exists. */
   has(name: string): Promise<boolean>;
-  /** Writes something, reads it and removes it. */
+  /** Writes, reads and removes a test object. */
   probe(): Promise<void>;
-  /** What will keep the place from being had before long, unless it is mended; undefined where nothing is known. */
+  /** Returns a warning of a coming failure of the place; undefined if there is none. */
   warning(): string | undefined;
 }
 
-/** @param patience how long an object store is waited for */
+/** @param patience maximum wait for an object store */
 export async function openMarker(place: ArtifactPlace, patience: S3Patience): Promise<PlaceMarker> {
   if (place.kind === 'folder') return folderMarker(place.folder);
-  const { createS3Client } = await import('../s3/s3-client.js'); // Loaded by those alone who use it.
+  const { createS3Client } = await import('../s3/s3-client.js'); // loaded on demand
   const client = createS3Client(place.access, patience);
   const put = (name: string, content: string) =>
     client.put(name, Buffer.from(content), createHash('sha256').update(content).digest('hex'));
@@ -45,7 +45,7 @@ export async function openMarker(place: ArtifactPlace, patience: S3Patience): Pr
       return false;
     },
     has: async (name) => (await client.get(name, async () => true)) === true,
-    probe: () => probed({ put, read, remove: client.remove }),
+    probe: () => probeWith({ put, read, remove: client.remove }),
     warning: client.renewalFault,
   };
 }
@@ -70,7 +70,7 @@ function folderMarker(folder: string): PlaceMarker {
     },
     has: async (name) => (await call(() => stat(path(name))).catch(unlessAbsent)) !== undefined,
     probe: () =>
-      probed({
+      probeWith({
         put: (name, text) => writeFlushed(path(name), Buffer.from(text), call),
         read,
         remove: (name) => removeFiles(folder, [name], call),
@@ -85,11 +85,11 @@ interface ProbedPlace {
   remove(name: string): Promise<void>;
 }
 
-async function probed({ put, read, remove }: ProbedPlace): Promise<void> {
-  const name = newArtifactName(); // One that is left behind goes with the garbage.
+async function probeWith({ put, read, remove }: ProbedPlace): Promise<void> {
+  const name = newArtifactName(); // garbage collection removes one that is left behind
   const text = randomBytes(512).toString('hex');
   await put(name, text);
   const found = await read(name);
   await remove(name);
-  if (found !== text) throw new PlaceFault('The place of the results gives back other bytes than it was given.');
+  if (found !== text) throw new PlaceFault('The place of results returns other bytes than were written.');
 }

@@ -2,8 +2,8 @@ import type { ArtifactStore } from '../port.js';
 import type { PlaceOwnership } from './ownership.js';
 
 /**
- * Artifacts of a place that nothing is removed from until its ownership is confirmed: the place may be that of the
- * database that this one was copied from. What stays is left to a later sweep, which one process of a cluster makes.
+ * Artifacts of a place from which nothing is removed until its ownership is confirmed, because the place may belong to
+ * the original of a copied database. A later sweep, by one process of a cluster, removes the rest.
  */
 export function ownedArtifacts(
   artifacts: ArtifactStore,

@@ -8,49 +8,51 @@ import { misfit, recordedStore, recordStore, type RecordedOwnership, type Record
 import type { DatabaseIdentity, PlaceMark, PlaceOwner } from '../access/store-id.js';
 
 /**
- * The lease of one database on the place of its results. A token is renewed in the database and in the place; a copy of
- * the database does not learn of the renewals, finds a token that it does not know, and stops. Whatever removes results
- * asks `isConfirmed` first.
+ * Lease of a database on its place of results. A token is renewed in the database and in the place; a copy of the
+ * database does not receive the renewals, finds an unknown token, and stops. All deletions check `isConfirmed` first.
  */
 export interface PlaceOwnership {
-  /** Whether the database was seen to renew the lease since this process began, and lately. */
+  /** Returns true if the database was recently seen to renew the lease, since this process began. */
   isConfirmed(): boolean;
-  /** Whether this process renews the lease: it does what one process of a cluster does for all. */
+  /** Returns true if this process renews the lease for the whole cluster. */
   isHolder(): boolean;
   close(): void;
 }
 
-/** Of a process that removes nothing from a place. */
+/** Ownership of a process that removes nothing from a place. */
 export const noOwnership: PlaceOwnership = { isConfirmed: () => false, isHolder: () => false, close() {} };
 
 export interface OwnershipOptions {
-  /** Of the database; its name and server distinguish it from logical copies. */
+  /** Identity of the database; its name and server distinguish it from logical copies. */
   readonly identity: DatabaseIdentity;
-  /** Receives why the place is no longer owned, once: the process has to end. */
+  /** Called once with the reason when the place is no longer owned: the process must end. */
   readonly onLost: (refusal: StartRefusal) => void;
   readonly times?: OwnershipTimes;
 }
 
 export interface OwnershipTimes {
-  /** Between two renewals, and between two looks of processes that do not renew. */
+  /** Interval between two renewals, and between two checks of processes that do not renew. */
   readonly renewMs: number;
-  /** Time without a renewal after which another process renews: several renewals of a copied database's original. */
+  /**
+   * Time without a renewal after which another process renews: longer than several renewals by the original of a
+   * copied database.
+   */
   readonly observeMs: number;
-  /** Before a token that is not known is read again: a renewal may have come between the two reads. */
+  /** Delay before an unknown token is read again: a renewal may have happened between the two reads. */
   readonly repeatMs: number;
 }
 
 const TIMES: OwnershipTimes = { renewMs: 10_000, observeMs: 30_000, repeatMs: 1000 };
-/** Looks without an answer for so many renewals end the confirmation. */
+/** Number of renewal intervals without an answer after which the confirmation ends. */
 const CONFIRMED_RENEWALS = 3;
-/** Earlier tokens that are kept: ten minutes of renewals, longer than a write to the place can be delayed. */
+/** Number of recorded earlier tokens: ten minutes of renewals, longer than a write to the place can be delayed. */
 const EARLIER_MAX = 60;
-/** How long an object store is waited for. */
+/** Maximum wait for an object store. */
 const PATIENCE = { patienceMs: 5000, answerMs: 5000 };
 
 /**
  * Takes part in the lease of a database on its place, until it is closed.
- * @throws StartRefusal 78 when the place is owned by another database
+ * @throws StartRefusal 78 if another database owns the place
  */
 export async function openOwnership(
   documents: DocumentEngine,
@@ -68,12 +70,12 @@ export async function openOwnership(
   async function look(): Promise<void> {
     const now = performance.now();
     const found = await agreedState(lease);
-    if (found === undefined) return; // The place is unavailable; its watch reports it.
+    if (found === undefined) return; // the place is unavailable, which its watch reports
     const { ownership } = found;
     isHolder = ownership?.holder === lease.self;
     if (seen.token !== null && ownership?.token !== seen.token) confirmedAt = now;
     if (ownership?.token !== seen.token) seen = { token: ownership?.token ?? null, at: now };
-    // Nobody owns it yet, or a first renewal was interrupted.
+    // The place has no owner yet, or a first renewal was interrupted.
     const isUnowned = ownership?.token == null;
     if (!isUnowned && now - seen.at < (isHolder ? EARLY * times.renewMs : times.observeMs)) return;
     const token = await renew(lease, found);
@@ -91,7 +93,7 @@ export async function openOwnership(
 
   function failed(thrown: unknown): void {
     if (isClosed) return;
-    if (!(thrown instanceof StartRefusal)) return lookLater(); // The database or the place is unavailable for now.
+    if (!(thrown instanceof StartRefusal)) return lookLater(); // the database or the place is unavailable for now
     isClosed = true;
     confirmedAt = -Infinity;
     onLost(thrown);
@@ -109,7 +111,7 @@ export async function openOwnership(
   };
 }
 
-/** A holder renews at each look, of which one may come a little early. */
+/** Fraction of the renewal interval after which the holder renews, because a check may come a little early. */
 const EARLY = 0.9;
 
 interface Seen {
@@ -128,15 +130,15 @@ interface Lease {
 }
 
 /**
- * What the database records, where the place agrees with it.
- * @returns undefined where the place has no marker or the database names no place
- * @throws StartRefusal 78 when another database owns the place
+ * Returns the record of the database if the place agrees with it.
+ * @returns undefined if the place has no marker or the database names no place
+ * @throws StartRefusal 78 if another database owns the place
  */
 async function agreedState(lease: Lease): Promise<RecordedStore | undefined> {
   const { documents, marker, times } = lease;
   for (let isAgain = false; ; isAgain = true) {
     const mark = await marker.read();
-    const recorded = await recordedStore(documents); // After the marker: its token is never ahead of this.
+    const recorded = await recordedStore(documents); // after the marker, whose token is therefore never newer than this
     if (mark === undefined || recorded === undefined || mark.storeId !== recorded.store_id) return undefined;
     const fault = ownerFault(lease, mark.owner, recorded.ownership);
     if (fault === undefined) {
@@ -148,7 +150,7 @@ async function agreedState(lease: Lease): Promise<RecordedStore | undefined> {
   }
 }
 
-/** Why a place is not that of the database; undefined where it is. */
+/** Returns the reason why a place does not belong to the database; undefined if it does. */
 function ownerFault(
   { place, identity }: Lease,
   owner: PlaceOwner | undefined,
@@ -159,10 +161,8 @@ function ownerFault(
   const known = recorded === undefined ? [] : [recorded.token, recorded.next, ...recorded.earlier];
   if (!isOther && known.includes(owner.token)) return undefined;
   const [own, theirs] = [identity, owner].map(describeDatabase);
-  const relation = isOther
-    ? `belongs to ${theirs}; this is ${own}`
-    : `was renewed by another copy of ${own} than this one`;
-  return `${sayPlace(place)} ${relation}. Give this database a place of its own (divisor adopt --new-place URL), take the place over if no service uses the other database any more (divisor adopt --take-over), or serve without changing anything (--read-only on).`;
+  const relation = isOther ? `belongs to ${theirs}; this is ${own}` : `was renewed by another copy of ${own}`;
+  return `${sayPlace(place)} ${relation}. Give this database a separate place (divisor adopt --new-place URL), take the place over if no service uses the other database (divisor adopt --take-over), or serve read-only (--read-only on).`;
 }
 
 const isOtherSystem = (one: DatabaseIdentity, other: DatabaseIdentity): boolean =>
@@ -171,23 +171,23 @@ const isOtherSystem = (one: DatabaseIdentity, other: DatabaseIdentity): boolean 
 const describeDatabase = ({ system, database }: DatabaseIdentity): string =>
   `the database ${database} of the PostgreSQL system ${system ?? 'unknown'}`;
 
-/** A delayed write of an earlier token is replaced by the token in force. */
+/** Restores the current token after a delayed write of an earlier one. */
 async function bringBack({ marker, identity }: Lease, mark: PlaceMark, { ownership }: RecordedStore): Promise<void> {
   const { token, next, earlier } = ownership ?? { token: null, next: null, earlier: [] };
   if (mark.owner === undefined || token === null || next !== null) return;
-  // The token just before may still be there when a renewal came between the two reads.
+  // The token just before may remain if a renewal happened between the two reads.
   if (earlier.indexOf(mark.owner.token) > 0) await marker.write({ ...mark, owner: { ...identity, token } });
 }
 
 /**
- * Renews the lease: the next token is recorded, then written to the place, then in force.
- * @returns the token; undefined where another process has renewed it meanwhile
+ * Renews the lease: records the next token, writes it to the place, then puts it in force.
+ * @returns the token; undefined if another process has renewed it meanwhile
  */
 async function renew({ documents, marker, identity, self }: Lease, seen: RecordedStore): Promise<string | undefined> {
   const next = await documents.transaction(async (tx) => {
     const store = await recordedStore(tx);
     if (store === undefined || store.ownership?.token !== seen.ownership?.token) return undefined;
-    if (store.ownership?.next != null) return store.ownership.next; // An interrupted renewal is completed.
+    if (store.ownership?.next != null) return store.ownership.next; // an interrupted renewal is completed
     const { token = null, earlier = [] } = store.ownership ?? {};
     const ownership = { token, next: randomUUID(), earlier, holder: self };
     await recordStore(tx, { ...store, ownership });

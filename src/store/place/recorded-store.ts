@@ -1,37 +1,37 @@
 import type { DocumentReader, DocumentTransaction } from '../port.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
-/** What a database says of its place for artifacts. */
+/** Record of a database about its place of artifacts. */
 export interface RecordedStore {
   readonly store_id: string;
-  /** Whether the place has its marker: from then on it is never made again. */
+  /** True once the place has its marker, after which it is never created again. */
   readonly is_marked: boolean;
   /** Absent until a process has taken the ownership, as in databases of version 0.2.0. */
   readonly ownership?: RecordedOwnership | undefined;
 }
 
-/** The lease on a place: its token changes in the place and here, so that a copy of the database is left behind. */
+/** Lease on a place: its token changes in the place and here, so that a copy of the database becomes out of date. */
 export interface RecordedOwnership {
-  /** In the place since the last renewal. */
+  /** Token in the place since the last renewal. */
   readonly token: string | null;
-  /** On the way to the place; null between renewals. */
+  /** Pending token; null between renewals. */
   readonly next: string | null;
-  /** Earlier tokens, newest first: a delayed write may bring one back. */
+  /** Earlier tokens, newest first: a delayed write may restore one. */
   readonly earlier: readonly string[];
-  /** Process that renews. */
+  /** Process that renews the lease. */
   readonly holder: string;
 }
 
 const KIND = 'artifact-store';
 const ID = 'shared';
 
-/** @throws StartRefusal 78 when the record cannot be read */
+/** @throws StartRefusal 78 if the record is unreadable */
 export async function recordedStore(documents: Pick<DocumentReader, 'get'>): Promise<RecordedStore | undefined> {
   const found = await documents.get(KIND, ID);
   if (found === undefined) return undefined;
-  const { store_id, is_marked, ownership } = ('unreadable' in found ? {} : found.body) as Partial<RecordedStore>; // Written below alone.
+  const { store_id, is_marked, ownership } = ('unreadable' in found ? {} : found.body) as Partial<RecordedStore>; // written only below
   if (typeof store_id !== 'string' || typeof is_marked !== 'boolean')
-    throw misfit('What the database says of its place for results cannot be read.');
+    throw misfit('The record of the place of results in the database cannot be read.');
   return { store_id, is_marked, ownership };
 }
 

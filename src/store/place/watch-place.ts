@@ -5,23 +5,23 @@ import type { ArtifactHealth } from '../access/artifact-health.js';
 import { openMarker, type PlaceMarker } from './marker.js';
 import { codeOf } from '../access/place-fault.js';
 
-/** Looks at a place from time to time, so that nobody who asks waits for it. */
+/** Checks a place at intervals, so that no request waits for it. */
 export interface PlaceWatch extends ArtifactHealth {
   close(): void;
 }
 
-/** Between two looks, while all is well and while it is not. */
+/** Interval between checks of a healthy place; that of a faulty one follows. */
 const LOOK_MS = 5000;
 const FAULT_LOOK_MS = 1000;
-/** A look without an answer for so long is a fault, and the next one waits for its end. */
+/** Time without an answer after which a check counts as a fault, and the next one waits for its end. */
 const ANSWER_MS = 5000;
 
 export interface PlaceWatchOptions {
-  /** That the place has to be. */
+  /** Required id of the store. */
   readonly storeId: string;
-  /** Receives what is wrong once it is, and undefined once nothing is any more. */
+  /** Called with the fault when one appears, and with undefined when it is resolved. */
   readonly onChange?: ((fault: string | undefined) => void) | undefined;
-  /** Receives what will keep it from being had before long, and undefined once nothing will. */
+  /** Called with a warning of a coming failure, and with undefined when it is resolved. */
   readonly onWarning?: ((warning: string | undefined) => void) | undefined;
 }
 
@@ -32,7 +32,7 @@ export async function watchPlace(
   const marker = await openMarker(place, { patienceMs: 0, answerMs: ANSWER_MS });
   let fault: string | undefined;
   let warning: string | undefined;
-  /** Something failed since the place could last be written. */
+  /** True if a call failed since the place was last writable. */
   let isSuspect = false;
   let looking: Promise<string | undefined> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -88,15 +88,15 @@ export async function watchPlace(
 
 interface Look {
   readonly marker: PlaceMarker;
-  /** Whether to write something as well. */
+  /** True to test a write too. */
   readonly isProbed: boolean;
 }
 
-/** What is wrong with a place now. Never rejects. */
+/** Returns the current fault of a place. Never rejects. */
 async function faultOf(storeId: string, { marker, isProbed }: Look): Promise<string | undefined> {
   try {
     const found = (await marker.read())?.storeId;
-    if (found === undefined) return `${SAID} is away: there is no marker of the store ${storeId}.`;
+    if (found === undefined) return `${SAID} is unavailable: there is no marker of the store ${storeId}.`;
     if (found !== storeId) return `${SAID} is the store ${found}; the database names the store ${storeId}.`;
     if (isProbed) await marker.probe();
     return undefined;
@@ -105,5 +105,5 @@ async function faultOf(storeId: string, { marker, isProbed }: Look): Promise<str
   }
 }
 
-/** Faults reach clients: where the place is stands in the log alone. */
-const SAID = 'The place of the results';
+/** Subject of faults for clients; only the log contains the location of the place. */
+const SAID = 'The place of results';

@@ -5,9 +5,9 @@ import type { ArtifactHealth } from '../access/artifact-health.js';
 import { isAway } from '../access/place-fault.js';
 
 /**
- * Artifacts of a place that may be away: what is missing then is refused as STORE_UNAVAILABLE and not as damage. While it
- * is known to be away writes are refused at once, reads have what this machine has copies of, and removals are left to
- * the sweep of what nobody refers to.
+ * Artifacts of a place that may be unavailable: missing files are then refused as STORE_UNAVAILABLE and not as damage.
+ * While the place is unavailable, writes are refused at once, reads use the local cache, and removals are left to the
+ * sweep of orphaned files.
  */
 export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealth): ArtifactStore {
   function assertWell(): void {

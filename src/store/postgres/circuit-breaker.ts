@@ -1,10 +1,11 @@
 import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
 
-/** Refuses statements at once while the server says nothing. */
+/** Refuses statements at once while the server does not answer. */
 export interface CircuitBreaker {
   /**
    * Runs a statement.
-   * @throws Refusal STORE_UNAVAILABLE at once while the breaker is open; what `onSilence` makes where it opens meanwhile
+   * @throws Refusal STORE_UNAVAILABLE at once while the breaker is open; the error of `onSilence` if it opens
+   * meanwhile
    */
   run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   readonly isOpen: boolean;
@@ -12,22 +13,22 @@ export interface CircuitBreaker {
 }
 
 export interface CircuitBreakerDependencies {
-  /** Asks the server for a sign of life on a connection of its own. @returns whether it gave one */
+  /** Requests a sign of life from the server on a separate connection. @returns true if it answered */
   readonly probe: () => Promise<boolean>;
-  /** What statements under way are refused with where the breaker opens: they may have come to pass. */
+  /** Creates the refusal for pending statements when the breaker opens: they may have succeeded. */
   readonly onSilence: () => Refusal;
   /** Called when it opens and when it closes. */
   readonly onChange?: ((isOpen: boolean) => void) | undefined;
 }
 
 /**
- * Time of one tick. Silence is counted in ticks, not by the clock: a process that was paused, or whose event loop was
- * busy, has not heard what the server has said since.
+ * Duration of a tick. Silence is counted in ticks, not by the clock: a paused process, or one with a busy event loop,
+ * has not yet read the answers of the server.
  */
 const TICK_MS = 250;
-/** Ticks without any answer, while some statement waits, after which the server is probed. */
+/** Number of ticks without an answer to a pending statement, after which the server is probed. */
 const SUSPECT_TICKS = 3;
-/** Ticks without any answer after which the breaker opens: 1.5 s. Statements take milliseconds. */
+/** Number of ticks without an answer after which the breaker opens: 1.5 s. Statements take milliseconds. */
 const SILENT_TICKS = 6;
 /** Ticks between the end of a probe of an open breaker and the next. */
 const PROBE_TICKS = 2;
@@ -95,7 +96,7 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
         hear();
         return answer;
       } catch (thrown) {
-        if (!isUnavailable(thrown)) hear(); // What a server refuses, it has answered.
+        if (!isUnavailable(thrown)) hear(); // a refusal by the server is an answer
         throw thrown;
       } finally {
         waiting.delete(ending);

@@ -1,9 +1,8 @@
 /**
- * The statements of a commit, as `commit_1`, each planned once by a connection and made only where it has something to
- * do. Documents are found one by one: a join reads the whole table until the server has counted its rows.
- *
- * All that a commit writes has one version, which it returns; 0 where it writes no document, null where something that
- * it has read has changed.
+ * SQL function with the statements of a commit, like `commit_1`: a connection plans each statement once and runs it
+ * only if it has work. Documents are found one by one, because a join reads the whole table until the server has
+ * statistics. All writes of a commit have one version, which it returns; 0 if it writes no document, null if something
+ * that it read has changed.
  */
 export const commitFunction = (schema: string, stripes: number): string => `
   CREATE FUNCTION ${schema}.commit_2(
@@ -57,7 +56,7 @@ export const commitFunction = (schema: string, stripes: number): string => `
   END $$;
 `;
 
-/** As `lock_1`, in the order of their numbers: commits of both functions wait for each other. */
+/** Locks like `lock_1`, in numeric order: commits of both functions wait for each other. */
 const locks = (schema: string, stripes: number): string => `
     PERFORM CASE WHEN is_alone THEN pg_advisory_xact_lock(hashtext('${schema}'), number)
         ELSE pg_advisory_xact_lock_shared(hashtext('${schema}'), number) END
@@ -73,7 +72,7 @@ const locks = (schema: string, stripes: number): string => `
       ) AS locks;
 `;
 
-/** The documents, and what they refer to before. */
+/** Writes the documents, and reads their previous references. */
 const puts = (schema: string): string => `
     INSERT INTO ${schema}.changes (kind, token)
       SELECT DISTINCT kind, commit_token FROM unnest(written_kinds) AS k(kind)
@@ -96,7 +95,7 @@ const puts = (schema: string): string => `
     END IF;
 `;
 
-/** As `put_jobs_1`; the turn is asked for where a job begins to wait, and not again. */
+/** Writes jobs like `put_jobs_1`; a turn is assigned when a job starts to wait, and not again. */
 const jobs = (schema: string): string => `
       INSERT INTO ${schema}.jobs AS j (job_id, kind, lane, owner, status, sequence, attempt, estimated_bytes, turn,
           node, lease_until, revision)

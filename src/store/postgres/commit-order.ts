@@ -4,13 +4,13 @@ import type { Draft } from './draft.js';
 export interface CommitOrder {
   readonly draft: Draft;
   readonly events: readonly CommitEvent[];
-  /** What becomes of the rows of jobs. */
+  /** Changes of the rows of jobs. */
   readonly jobs: readonly JobRow[];
-  /** Of the writes, ms since 1970. */
+  /** Time of the writes, ms since 1970. */
   readonly time: number;
 }
 
-/** What a queue asks of a job: written with the document of the job, and deleted with it. */
+/** Row of a job for the queue, written and deleted together with the document of the job. */
 export interface JobRow {
   readonly job_id: string;
   readonly kind: string;
@@ -20,9 +20,9 @@ export interface JobRow {
   readonly sequence: number;
   readonly attempt: number;
   readonly estimated_bytes: number;
-  /** Node of the attempt that runs, and how long its lease lasts from now; null otherwise. */
+  /** Node of the running attempt, and the duration of its lease from now; null otherwise. */
   readonly node: string | null;
   readonly lease_ms: number | null;
-  /** Of a job that waits again: time before it may begin. */
+  /** Delay before a waiting job may start again. */
   readonly delay_ms?: number;
 }

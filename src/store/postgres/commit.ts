@@ -6,35 +6,35 @@ import type { Draft } from './draft.js';
 import { jobStatement } from './job-commit.js';
 
 export interface Written {
-  /** Artifacts that no document refers to any more. */
+  /** Artifacts that became orphaned. */
   readonly unreferenced: readonly string[];
 }
 
-/** What became of a commit. Undefined: something it had read has changed, nothing was written. */
+/** Outcome of a commit. Undefined: something it had read has changed, and nothing was written. */
 export type Committed = Written | undefined;
 
 export interface Commits {
-  /** Writes a transaction if all that it read still holds. @throws Refusal as `Database.query` */
+  /** Writes a transaction if all that it read is unchanged. @throws Refusal like `Database.query` */
   commit(order: CommitOrder): Promise<Committed>;
-  /** Whether all that a transaction read holds at one moment. */
+  /** Returns true if all that a transaction read is valid in one snapshot. */
   holds(draft: Draft): Promise<boolean>;
 }
 
 interface CommitRow {
-  /** The version and the names of what nothing refers to any more; null where something it had read has changed. */
+  /** The version and the names of orphaned artifacts; null if something it had read has changed. */
   readonly written: string | null;
 }
 
-/** How long a broken connection is tried again to ask what became of a commit. */
+/** Time for which a broken connection is retried to determine the outcome of a commit. */
 const DOUBT_MS = 15_000;
 const ASK_AGAIN_MS = 200;
 
-/** States of a transaction that the server gave up for another one. */
+/** SQLSTATEs of a transaction that the server aborted for another one. */
 const CONFLICTS = ['40001', '40P01'];
-/** State of one that would write a second row under a key. */
+/** SQLSTATE of a duplicate key. */
 const TAKEN = '23505';
 
-/** @param node of this process; its own events are not read back */
+/** @param node id of this process; its own events are not read back */
 export function createCommits(database: Database, { schema, node }: { schema: string; node: string }): Commits {
   const parameters = Array.from({ length: 18 }, (_, i) => `$${i + 1}`).join(', ');
   const statement = `SELECT ${schema}.commit_3(${parameters}) AS written`;
@@ -55,7 +55,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
     }
   }
 
-  /** @returns whether the commit was one of one job, and is written */
+  /** @returns true if the commit concerned one job, and is written */
   async function writesJob(order: CommitOrder, token: string): Promise<boolean> {
     const statement = jobStatement(order, token);
     if (statement === undefined) return false;
@@ -64,7 +64,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
     try {
       const sql = `SELECT ${schema}.${call}(${parameters}) AS written`;
       const [row] = await database.query<CommitRow>(sql, values);
-      return row!.written !== null; // One row always.
+      return row!.written !== null; // exactly one row
     } catch (thrown) {
       if (stateOf(thrown) === TAKEN) return false;
       throw thrown;
@@ -73,13 +73,13 @@ export function createCommits(database: Database, { schema, node }: { schema: st
 
   async function call(token: string, at: Date, columns: readonly unknown[]): Promise<Committed> {
     const [row] = await database.query<CommitRow>(statement, [token, node, at, ...columns]);
-    const [version, ...unreferenced] = row!.written?.split(' ') ?? []; // One row always.
+    const [version, ...unreferenced] = row!.written?.split(' ') ?? []; // exactly one row
     return version === undefined ? undefined : { unreferenced };
   }
 
   /**
-   * Whether a commit whose answer was lost has come to pass. Writing its token asks and decides in one: it waits for the
-   * commit while that is under way, and keeps it from happening later.
+   * Returns true if an unconfirmed commit has succeeded. Inserting its token both asks and decides: the insert waits
+   * for a running commit, and prevents a later one.
    */
   async function hasCommitted(token: string, kind: string, lost: Refusal): Promise<boolean> {
     const until = performance.now() + DOUBT_MS;
@@ -91,7 +91,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
         );
         return decided.length === 0;
       } catch (thrown) {
-        // Nobody waits for a server that says nothing.
+        // Do not wait for a server that does not answer.
         if (!(thrown instanceof Refusal) || database.isSilent() || performance.now() > until) throw lost;
       }
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));

@@ -4,25 +4,25 @@ import { clientOptions, stateOf } from './database.js';
 
 /**
  * Opens a connection.
- * @throws StartRefusal 78 when the server or its certificate refuses what was given, which no time heals; 75 when it
- *   cannot be reached
+ * @throws StartRefusal 78 if the server refuses the credentials or the certificate is refused, which waiting cannot
+ * fix; 75 if it is unavailable
  */
 export async function connect(url: string, options: pg.ClientConfig = {}): Promise<pg.Client> {
   const client = new pg.Client({ ...clientOptions(url), ...options });
-  client.on('error', () => {}); // Told by the query under way, or by the next.
+  client.on('error', () => {}); // the pending or the next query reports it
   try {
     await client.connect();
     return client;
   } catch (cause) {
-    await client.end().catch(() => {}); // It never was connected.
+    await client.end().catch(() => {}); // it was never connected
     throw refusalOf(cause, client);
   }
 }
 
-/** Authorisation, a database that is absent, and a right that is missing. */
+/** SQLSTATEs of failed authorisation, an absent database, and a missing right. */
 const REFUSED_STATE = /^(28|3D000|42501)/;
 const REFUSED_CERTIFICATE = /CERT|UNABLE_TO_|ERR_TLS|ERR_SSL|EPROTO/;
-/** What the driver says by itself: of a password that lacks, and of a server without TLS. */
+/** Messages of the driver itself, for a missing password and for a server without TLS. */
 const REFUSED_MESSAGE = /^SASL:|does not support SSL/;
 
 function refusalOf(cause: unknown, { host, port }: pg.Client): StartRefusal {
@@ -40,7 +40,7 @@ function refusalOf(cause: unknown, { host, port }: pg.Client): StartRefusal {
     return new StartRefusal(EXIT_CONFIGURATION, `The database at ${place} refuses the connection: ${message}.`, {
       cause,
     });
-  // A server does not repeat passwords; of a failure of the network the code says it all.
+  // A server does not repeat passwords; for a network failure the code is enough.
   const why = state === undefined ? (code ?? message) : message;
   return new StartRefusal(
     EXIT_TEMPORARY,

@@ -1,34 +1,37 @@
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 
-/** The time of a database: that of every record, whichever machine writes it. */
+/** Clock of a database, for all records, whichever machine writes them. */
 export interface DatabaseClock {
-  /** Milliseconds since 1970. */
+  /** Returns milliseconds since 1970. */
   now(): number;
-  /** Milliseconds by which the clock of this machine is ahead of it. */
+  /** Returns the milliseconds by which the clock of this machine is ahead. */
   offsetMs(): number;
   /** Reads the time of the database. */
   measure(): Promise<void>;
 }
 
 export interface DatabaseClockDependencies {
-  /** Asks the database for its time, milliseconds since 1970. */
+  /** Reads the time of the database in milliseconds since 1970. */
   readonly ask: () => Promise<number>;
-  /** The clock of this machine, which may be set. */
+  /** The clock of this machine, which may be changed. */
   readonly systemMs?: () => number;
-  /** A clock that is never set. */
+  /** A monotonic clock. */
   readonly monotonicMs?: () => number;
 }
 
-/** A node whose clock differs by more is reported. */
+/** Clock difference above which a node is reported. */
 export const CLOCK_REPORTED_MS = 2000;
-/** A node whose clock differs by more is refused: certificates, signatures of requests and dates of users would be wrong. */
+/** Clock difference above which a node is refused: certificates, request signatures and users' dates would be wrong. */
 export const CLOCK_REFUSED_MS = 30_000;
-/** Round trips up to this one are as good as any: half of it is the error. */
+/** Round trip time below which measurements are equally good; half of it is the error. */
 const ROUND_TRIP_MS = 20;
-/** Drift of a clock that is never set, milliseconds an hour: a later measurement is taken although its round trip is longer. */
+/**
+ * Drift of a monotonic clock in milliseconds per hour: a later measurement replaces an earlier one despite a longer
+ * round trip.
+ */
 const DRIFT_MS_PER_HOUR = 180;
 
-/** @throws what asking throws */
+/** @throws the error of the read */
 export async function openDatabaseClock({
   ask,
   systemMs = Date.now,
@@ -36,7 +39,7 @@ export async function openDatabaseClock({
 }: DatabaseClockDependencies): Promise<DatabaseClock> {
   let base = await read();
 
-  /** The time of the database and how wrong it may be: it was read at some moment of the round trip. */
+  /** Reads the time of the database and its uncertainty: the server read it at some moment of the round trip. */
   async function read() {
     const startMs = monotonicMs();
     const databaseMs = await ask();
@@ -56,7 +59,7 @@ export async function openDatabaseClock({
   };
 }
 
-/** By how much a clock is wrong, in a sentence; undefined up to a limit. */
+/** Describes the clock difference in a sentence; undefined within the limit. */
 export function clockFault({ offsetMs }: Pick<DatabaseClock, 'offsetMs'>, limitMs: number): string | undefined {
   const ms = offsetMs();
   if (Math.abs(ms) <= limitMs) return undefined;
@@ -64,7 +67,7 @@ export function clockFault({ offsetMs }: Pick<DatabaseClock, 'offsetMs'>, limitM
   return `The clock of this machine is ${seconds} s ${ms > 0 ? 'ahead of' : 'behind'} the clock of the database (limit ${limitMs / 1000} s).`;
 }
 
-/** @throws StartRefusal 75 for a clock that is too far from that of the database */
+/** @throws StartRefusal 75 if the clock differs too much from that of the database */
 export function assertClock(clock: DatabaseClock): void {
   const fault = clockFault(clock, CLOCK_REFUSED_MS);
   if (fault !== undefined) throw new StartRefusal(EXIT_TEMPORARY, `${fault} Set it, for example by NTP.`);

@@ -3,13 +3,13 @@ import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { connect } from './connect.js';
 import { createLine } from './line.js';
 
-/** The right to work on a database, alone or beside others that do not ask to be alone. */
+/** The right to use a database, exclusively or shared. */
 export interface DatabaseUse {
-  /** Sends a text to every process that shares the database, at once. @throws as `pg` does */
+  /** Sends a text to every process that shares the database, at once. @throws the error of `pg` */
   publish(text: string): Promise<void>;
-  /** Calls for every text that any process sends; those of an interruption are lost. */
+  /** Listens to the texts of all processes; those sent during an interruption are lost. */
   subscribe(listener: (text: string) => void): void;
-  /** Why the database does not answer, in a sentence; undefined while it does. */
+  /** Returns the reason why the database does not answer, in a sentence; undefined while it does. */
   fault(): string | undefined;
   release(): Promise<void>;
 }
@@ -17,32 +17,31 @@ export interface DatabaseUse {
 export interface DatabaseUseOptions {
   readonly url: string;
   readonly schema: string;
-  /** Whether others may work on it: their artifacts lie where this process finds them. */
+  /** True if others may use it, because all find each other's artifacts. */
   readonly isShared: boolean;
-  /** Whether documents are moved from it or into it: nobody may work on it meanwhile. */
+  /** True if documents are moved from it or into it, so that no other process may use it. */
   readonly isMove?: boolean;
 }
 
-/** How often the connection that holds the right is asked whether it lives. */
+/** Interval between checks of the connection that holds the right. */
 const ASK_MS = 2000;
 const ANSWER_MS = 10_000;
-/** The question takes a millisecond; whoever waits for so long is not answered. */
+/** Silence after which the database counts as unavailable; a check takes a millisecond. */
 const SILENT_MS = 3000;
 
 /**
- * Takes a database. Without a place for artifacts that machines share, results lie in one home, so its process has to be
- * alone. The right ends with its connection: a process that has to be alone ends when it is lost; one that shares takes
- * it again.
- *
- * @param onLost receives why the right to be alone is gone
- * @throws StartRefusal 75 when another process has it, or stands in the way
+ * Takes the right to use a database. Without a shared place of artifacts, results are in one home, so its process
+ * needs exclusive use. The right ends with its connection: a process with exclusive use ends when it is lost; one that
+ * shares takes it again.
+ * @param onLost called with the reason when exclusive use is lost
+ * @throws StartRefusal 75 if another process holds or blocks it
  */
 export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unknown) => void): Promise<DatabaseUse> {
   const { isShared } = options;
   const listeners = new Set<(text: string) => void>();
   const hear = (text: string): void => listeners.forEach((call) => call(text));
-  let client = await connected(options, hear);
-  /** Statements of the connection: it takes one at a time. */
+  let client = await connectWithRight(options, hear);
+  /** Statements of the connection, one at a time. */
   const statements = createLine();
   let isOver = false;
   let askedMs: number | undefined;
@@ -61,10 +60,10 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
     }
   }
 
-  /** A database that cannot be had now is asked for at the next time. */
+  /** Retries at the next check while the database is unavailable. */
   async function again(): Promise<void> {
-    await client.end().catch(() => {}); // It has gone by itself.
-    const next = await connected(options, hear).catch(() => undefined);
+    await client.end().catch(() => {}); // the connection is already gone
+    const next = await connectWithRight(options, hear).catch(() => undefined);
     isLost = next === undefined;
     client = next ?? client;
     if (isOver) await client.end().catch(() => {});
@@ -89,13 +88,13 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
     async release() {
       isOver = true;
       clearInterval(asking);
-      await client.end().catch(() => {}); // It has gone by itself.
+      await client.end().catch(() => {}); // the connection is already gone
     },
   };
 }
 
-/** A connection that holds the right. @throws StartRefusal 75, 78, and as `pg` does */
-async function connected(options: DatabaseUseOptions, hear: (text: string) => void): Promise<Client> {
+/** Opens a connection that holds the right. @throws StartRefusal 75, 78, and the error of `pg` */
+async function connectWithRight(options: DatabaseUseOptions, hear: (text: string) => void): Promise<Client> {
   const { url, schema, isShared } = options;
   const client = await connect(url, { query_timeout: ANSWER_MS });
   try {
@@ -103,21 +102,21 @@ async function connected(options: DatabaseUseOptions, hear: (text: string) => vo
     const { rows } = await client.query<{ readonly is_taken: boolean }>(`SELECT ${take}(hashtext($1)) AS is_taken`, [
       `${schema} service`,
     ]);
-    if (rows[0]?.is_taken !== true) throw new StartRefusal(EXIT_TEMPORARY, inTheWay(options));
+    if (rows[0]?.is_taken !== true) throw new StartRefusal(EXIT_TEMPORARY, obstacleOf(options));
     client.on('notification', ({ payload }) => payload !== undefined && hear(payload));
     if (isShared) await client.query(`LISTEN ${client.escapeIdentifier(channelOf(options))}`);
     return client;
   } catch (thrown) {
-    await client.end().catch(() => {}); // It has gone by itself.
+    await client.end().catch(() => {}); // the connection is already gone
     throw thrown;
   }
 }
 
 const channelOf = ({ schema }: DatabaseUseOptions): string => `${schema}_cancelled`;
 
-function inTheWay({ isShared, isMove }: DatabaseUseOptions): string {
-  if (isMove === true) return 'Services or commands work on the database: stop the services first.';
+function obstacleOf({ isShared, isMove }: DatabaseUseOptions): string {
+  if (isMove === true) return 'Services or commands use the database: stop the services first.';
   return isShared
-    ? 'Another process has the database for itself: a service without --artifacts, which has to stop first, or a restore or copy, which has to end first.'
-    : 'Another process serves the database, or a restore or copy is under way; several services need --artifacts.';
+    ? 'Another process uses the database exclusively: a service without --artifacts, which must stop first, or a restore or copy, which must end first.'
+    : 'Another process serves the database, or a restore or copy is running; several services require --artifacts.';
 }

@@ -8,55 +8,55 @@ import { databaseUrlFault, driverUrl, URL_FILES } from './database-url.js';
 /** Connections to one database. */
 export interface Database {
   /**
-   * One statement, a transaction of its own.
-   * @throws Refusal STORE_UNAVAILABLE, STORAGE_FULL; a DatabaseError for anything else that the server refused
+   * Runs one statement as a transaction.
+   * @throws Refusal STORE_UNAVAILABLE, STORAGE_FULL; a DatabaseError for any other refusal of the server
    */
   query<R extends pg.QueryResultRow>(text: string, values: readonly unknown[]): Promise<readonly R[]>;
-  /** Waits for what is under way, then closes the connections. */
+  /** Waits for pending statements, then closes the connections. */
   close(): Promise<void>;
-  /** Whether statements are refused because the server says nothing. */
+  /** Returns true while statements are refused because the server does not answer. */
   isSilent(): boolean;
-  /** Connections that are open, those of them that nobody uses, and statements that wait for one. */
+  /** Returns the numbers of open connections, of idle ones, and of statements that wait for one. */
   connections(): { readonly open: number; readonly idle: number; readonly waiting: number };
-  /** Calls for each statement with its time, the wait for a connection included. */
+  /** Calls for each statement with its time, including the wait for a connection. */
   onStatement(call: (seconds: number, isAnswered: boolean) => void): void;
 }
 
 export interface DatabaseOptions {
-  /** Connection URL as libpq reads it, `sslmode` and `sslrootcert` included. */
+  /** Connection URL of libpq, including `sslmode` and `sslrootcert`. */
   readonly url: string;
   /**
-   * Whether it is the address of a pooler in transaction mode: a statement finds neither parsed statements nor settings
-   * of its session.
+   * True for the address of a pooler in transaction mode: a statement finds neither prepared statements nor session
+   * settings.
    */
   readonly isPooled?: boolean;
-  /** Connections at a time. */
+  /** Maximum number of connections. */
   readonly connectionsMax?: number;
-  /** Makes a new connection ready before its first statement. */
+  /** Prepares a new connection before its first statement. */
   readonly prepare?: (client: pg.ClientBase) => Promise<void>;
-  /** Called when statements begin to be refused because the server says nothing, and when it is heard of again. */
+  /** Called when statements are first refused because the server does not answer, and when it answers again. */
   readonly onSilence?: ((isSilent: boolean) => void) | undefined;
 }
 
-/** Each statement takes milliseconds: more connections make waiting shorter only under heavy load. */
+/** Default maximum: statements take milliseconds, so more connections shorten waits only under heavy load. */
 const CONNECTIONS_MAX = 10;
 const CONNECT_MS = 5000;
-/** A new connection plans every statement again, which takes longer than a job of nothing. */
+/** Idle time of a connection: a new one plans every statement again, which takes longer than an empty job. */
 const IDLE_MS = 60_000;
-/** No statement takes longer unless the server or the network is in trouble. */
+/** Statement timeout of the server; statements take longer only if the server or the network is in trouble. */
 const STATEMENT_MS = 30_000;
-/** The server ends its statements first, so that their outcome is known. */
+/** Timeout of the client, after that of the server, so that the outcome is known. */
 const ANSWER_MS = 35_000;
-/** Of statements that requests wait for; longer than a lease, whose end a short interruption does not bring. */
+/** Timeouts for statements that requests wait for; longer than a lease, which a short interruption must not end. */
 const POOLED = { statement_timeout: 15_000, query_timeout: 18_000 };
 
 /**
- * A statement has one plan, whatever its values: each finds rows by their keys or by what is small, so that a plan of its
- * own costs more than it saves. None is worth being compiled.
+ * Planner settings: each statement has one generic plan, because all find rows by keys or small sets, so that custom
+ * plans cost more than they save; none is worth JIT compilation.
  */
 const PLANNING = '-c plan_cache_mode=force_generic_plan -c jit=off';
 
-/** Settings of every connection; a stalled one is given up by either side. @throws StartRefusal 78 */
+/** Returns the settings of every connection; client and server both time out. @throws StartRefusal 78 */
 export function clientOptions(url: string): pg.ClientConfig {
   assertUrl(url);
   return {
@@ -71,7 +71,9 @@ export function clientOptions(url: string): pg.ClientConfig {
   };
 }
 
-/** Settings of a connection by a pooler, which accepts none of a session: the client alone gives up a stalled statement. */
+/**
+ * Returns the settings of a pooled connection, which accepts no session settings, so that only the client times out.
+ */
 function poolerOptions(url: string): pg.ClientConfig {
   const { connectionString, application_name, connectionTimeoutMillis, keepAlive } = clientOptions(url);
   const { query_timeout } = POOLED;
@@ -91,7 +93,7 @@ export function openDatabase({
     idleTimeoutMillis: IDLE_MS,
     ...(prepare && !isPooled && { onConnect: prepare }),
   });
-  // A connection that broke while nobody used it is replaced by the pool; one in use fails its query.
+  // The pool replaces a connection that broke while idle; one in use fails its query.
   pool.on('error', () => {});
   const breaker = createCircuitBreaker({
     probe: () => givesSign(isPooled ? poolerOptions(url) : clientOptions(url)),
@@ -100,7 +102,7 @@ export function openDatabase({
   });
   let observe: (seconds: number, isAnswered: boolean) => void = () => {};
   const underWay = new Set<Promise<unknown>>();
-  /** Names under which connections keep what they have parsed; the program has a few dozen statements. */
+  /** Names of prepared statements per text; the program has a few dozen statements. */
   const names = new Map<string, string>();
 
   function nameOf(text: string): string {
@@ -117,12 +119,12 @@ export function openDatabase({
       observe(seconds(), true);
       return answer;
     } catch (thrown) {
-      observe(seconds(), !isUnavailable(thrown)); // A refusal of the server is an answer.
+      observe(seconds(), !isUnavailable(thrown)); // a refusal by the server is an answer
       throw thrown;
     }
   }
 
-  /** @param silence aborted when the server is given up */
+  /** @param silence aborts when the server counts as silent */
   async function ask<R extends pg.QueryResultRow>(
     { text, values }: Statement,
     silence: AbortSignal,
@@ -134,14 +136,14 @@ export function openDatabase({
       client.release();
       throw unavailable(undefined);
     }
-    const ignore = (): void => {}; // Told by the query as well.
+    const ignore = (): void => {}; // the query reports it too
     client.on('error', ignore);
     let isReleased = false;
     const release = (isBroken: boolean): void => {
       if (isReleased) return;
       isReleased = true;
       client.off('error', ignore);
-      if (isBroken) client.on('error', () => {}); // It ends when the server is heard of.
+      if (isBroken) client.on('error', () => {}); // it ends when the server answers
       client.release(isBroken);
     };
     const giveUp = (): void => release(true);
@@ -160,9 +162,9 @@ export function openDatabase({
 
   return {
     query<R extends pg.QueryResultRow>(text: string, values: readonly unknown[]) {
-      const asked = timed(() => breaker.run((silence) => ask<R>({ text, values }, silence)));
-      underWay.add(asked);
-      return asked.finally(() => underWay.delete(asked));
+      const pendingAnswer = timed(() => breaker.run((silence) => ask<R>({ text, values }, silence)));
+      underWay.add(pendingAnswer);
+      return pendingAnswer.finally(() => underWay.delete(pendingAnswer));
     },
     isSilent: () => breaker.isOpen,
     connections: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
@@ -180,13 +182,13 @@ interface Statement {
   readonly values: readonly unknown[];
 }
 
-/** Longest wait for a sign of life of a server that says nothing. */
+/** Maximum wait for a sign of life of a silent server. */
 const SIGN_MS = 1000;
 
-/** Whether a server answers a new connection, be it with a refusal. */
+/** Returns true if a server answers a new connection, even with a refusal. */
 async function givesSign(options: pg.ClientConfig): Promise<boolean> {
   const client = new pg.Client({ ...options, connectionTimeoutMillis: SIGN_MS, query_timeout: SIGN_MS });
-  client.on('error', () => {}); // Told by the query as well.
+  client.on('error', () => {}); // the query reports it too
   try {
     await client.connect();
     await client.query('SELECT 1');
@@ -194,14 +196,14 @@ async function givesSign(options: pg.ClientConfig): Promise<boolean> {
   } catch (thrown) {
     return stateOf(thrown) !== undefined;
   } finally {
-    void client.end().catch(() => {}); // A silent server answers no goodbye.
+    void client.end().catch(() => {}); // a silent server does not answer the end
   }
 }
 
-/** The statement may or may not have come to pass. */
+/** Thrown if the statement may or may not have succeeded. */
 export class OutcomeUnknown extends Refusal {}
 
-/** @throws StartRefusal 78, without a word of the URL, which may hold a password */
+/** @throws StartRefusal 78, without text of the URL, which may contain a password */
 function assertUrl(url: string): void {
   const fault = databaseUrlFault(url);
   if (fault !== undefined) throw new StartRefusal(EXIT_CONFIGURATION, `The address of the database ${fault}.`);
@@ -214,7 +216,7 @@ function assertUrl(url: string): void {
 
 function assertReadable(path: string, name: string): void {
   try {
-    readFileSync(path); // As the driver does.
+    readFileSync(path); // like the driver
   } catch (cause) {
     const why = (cause as NodeJS.ErrnoException).code;
     throw new StartRefusal(
@@ -228,11 +230,11 @@ function assertReadable(path: string, name: string): void {
 const unavailable = (cause: unknown): Refusal =>
   new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.', null, { cause });
 
-/** SQLSTATE of an error that the server sent. */
+/** Returns the SQLSTATE of an error from the server. */
 export const stateOf = (thrown: unknown): string | undefined =>
   thrown instanceof pg.DatabaseError ? thrown.code : undefined;
 
-/** Connection exceptions, and shutdowns of the server. */
+/** SQLSTATEs of connection failures and of shutdowns of the server. */
 const LOST = /^(08|57P)/;
 
 function isLost(thrown: unknown): boolean {
@@ -240,13 +242,13 @@ function isLost(thrown: unknown): boolean {
   return state === undefined || LOST.test(state);
 }
 
-/** Classes of SQLSTATE that say the server cannot take it now: resources, an operator's stop, a standby. */
+/** SQLSTATE classes of temporary conditions: resources, an operator's intervention, a standby. */
 const UNAVAILABLE = /^(53|57|25006)/;
 const DISK_FULL = '53100';
 
 function refusalOf(cause: unknown): unknown {
   if (isLost(cause)) return new OutcomeUnknown('STORE_UNAVAILABLE', 'The database did not answer.', null, { cause });
-  const state = stateOf(cause)!; // The server sent it.
+  const state = stateOf(cause)!; // the server sent it
   if (state === DISK_FULL) return new Refusal('STORAGE_FULL', 'The disk of the database is full.', null, { cause });
   return UNAVAILABLE.test(state) ? unavailable(cause) : cause;
 }

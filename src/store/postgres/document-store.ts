@@ -22,20 +22,20 @@ import { createRows, openRow, type Row } from './rows.js';
 import { runBody, type JobTransactionBody } from './transaction.js';
 
 export interface PostgresStoreOptions extends DocumentEngineOptions, Pick<EventReaderOptions, 'readMs'> {
-  /** With the schema of `divisor migrate`; it stays open when the store is closed. */
+  /** Database with the schema of `divisor migrate`; it stays open when the store is closed. */
   readonly database: Database;
   readonly schema?: string;
 }
 
-/** The engine, and what a queue on the same database needs of it. */
+/** The engine with the parts that a queue on the same database needs. */
 export interface PostgresDocuments extends DocumentEngine {
-  /** What others publish. */
+  /** Events of other processes. */
   readonly events: RiddenEvents;
-  /** As `transaction`, rows of jobs included. */
+  /** Runs a transaction that includes rows of jobs; see `transaction`. */
   jobTransaction<T>(change: JobTransactionBody<T>, options?: TransactionOptions): Promise<T>;
 }
 
-/** Documents in PostgreSQL, for any number of processes. @throws Refusal STORE_UNAVAILABLE */
+/** Opens documents in PostgreSQL, for any number of processes. @throws Refusal STORE_UNAVAILABLE */
 export async function openPostgresDocuments(options: PostgresStoreOptions): Promise<PostgresDocuments> {
   const { database, onFailure, readMs } = options;
   const schema = `"${options.schema ?? SCHEMA}"`;
@@ -47,7 +47,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
   const underWay = new Set<Promise<unknown>>();
   let isClosed = false;
 
-  /** Does something that `close` waits for. @throws Refusal STORE_UNAVAILABLE */
+  /** Runs work that `close` waits for. @throws Refusal STORE_UNAVAILABLE */
   async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
     if (isClosed) throw new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
     const started = work();
@@ -101,28 +101,28 @@ interface Parts {
   readonly publish: (events: readonly CommitEvent[]) => void;
 }
 
-/** Runs of a transaction that others keep changing the documents of. */
+/** Maximum number of tries of a transaction whose documents others keep changing. */
 const TRIES_MAX = 100;
-/** A conflict with another process is tried again within so many ms, times the tries before. */
+/** Maximum random delay in ms before a retry after a conflict, multiplied by the earlier tries. */
 const BACKOFF_MS = 2;
 
-/** What became of one run of a body; undefined when something it read has changed meanwhile. */
+/** Outcome of one run of a body; undefined if something it read has changed meanwhile. */
 type Outcome<T> = { readonly result: T } | undefined;
 
-/** @returns what runs a body until nothing that it read changes under it */
+/** @returns a function that runs a body until nothing that it read has changed */
 function createTransactions({ database, now = Date.now, onUnreferenced }: PostgresStoreOptions, parts: Parts) {
   const { schema, node, rows, publish } = parts;
   const commits = createCommits(database, { schema, node });
-  /** Commits that publish: events come in their order. */
+  /** Commits with events, serialised so that the events keep their order. */
   const publishing = createLine();
-  /** Bodies that run again: those of one process do not get in each other's way. */
+  /** Bodies that run again, serialised so that those of one process do not conflict with each other. */
   const repeating = createLine();
 
   async function run<T>(change: JobTransactionBody<T>, time: number): Promise<Outcome<T>> {
     const draft = createDraft();
     const events: CommitEvent[] = [];
     const jobs: JobRow[] = [];
-    // A single reading always holds at one moment.
+    // A single read is always consistent.
     const mayBeUnsound = (): boolean => draft.readCount > 1;
     let result: T;
     try {
@@ -150,7 +150,7 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
       if (outcome !== undefined) return outcome;
       await new Promise((resolve) => setTimeout(resolve, Math.random() * BACKOFF_MS * tries));
     }
-    throw new Refusal('STORE_UNAVAILABLE', 'Too many others write the documents of the change.');
+    throw new Refusal('STORE_UNAVAILABLE', 'Too many other writes conflict with this change.');
   }
 
   return async <T>(change: JobTransactionBody<T>): Promise<T> => {

@@ -8,12 +8,12 @@ import { COLUMNS, openRow, type Row } from './rows.js';
 
 type EntryRow = Row & { readonly artifacts: readonly string[] };
 
-/** Rows that are in memory at a time. */
+/** Number of rows in memory at a time. */
 const PAGE = 500;
 
 /**
- * Opens documents for reading only, on a connection of its own.
- * @throws StartRefusal 75, 78 also while a restore or copy into them is not finished, and as `pg` does
+ * Opens documents for reading only, on a separate connection.
+ * @throws StartRefusal 75, 78 even while a restore or copy into them is incomplete, and the error of `pg`
  */
 export async function openPostgresReader(url: string, schema: string = SCHEMA): Promise<DocumentsReader> {
   const client = await connect(url);

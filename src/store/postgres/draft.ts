@@ -6,40 +6,40 @@ import { isDocumentId, numberedId } from '../document-id.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
 import type { DocumentKind } from '../port.js';
 
-/** Version of a document that is not there. */
+/** Version of an absent document. */
 export const ABSENT = '0';
 
-/** A document that a transaction writes, by its canonical JSON. */
+/** A document that a transaction writes, as canonical JSON. */
 export interface Write {
   readonly body: string;
   /** SHA-256 of the body, hex. */
   readonly etag: string;
 }
 
-/** What a transaction has read and written so far. Nothing of it is in the database before the commit. */
+/** Reads and writes of a transaction so far. Nothing is in the database before the commit. */
 export interface Draft {
-  /** Its own write of a document: null deletes, undefined when there is none. */
+  /** Returns its own write of a document: null deletes, undefined if there is none. */
   own(kind: DocumentKind, id: string): Write | null | undefined;
   put(kind: DocumentKind, id: string, body: unknown): Write;
   delete(kind: DocumentKind, id: string): void;
-  /** Notes the version of a document that was read. */
+  /** Records the version of a document that was read. */
   hasRead(kind: DocumentKind, id: string, version: string): void;
-  /** Notes the ids of a kind that were read. */
+  /** Records the ids of a kind that were read. */
   hasListed(kind: DocumentKind, ids: readonly string[]): void;
-  /** Ids of a kind with its own writes, in code-point order. */
+  /** Returns the ids of a kind with its own writes, in code-point order. */
   idsOver(kind: DocumentKind, stored: readonly string[]): readonly string[];
-  /** Number of the last document of an owner with its own writes. */
+  /** Returns the number of the last document of an owner with its own writes. */
   lastNumberOver(kind: DocumentKind, owner: string, stored: number): number;
   readonly isWritten: boolean;
-  /** Reads that have to hold at once. */
+  /** Number of reads that must be consistent. */
   readonly readCount: number;
-  /** One of the kinds that it writes whose changes are counted. */
+  /** One of the written kinds whose changes are counted. */
   readonly kindWritten: DocumentKind | undefined;
-  /** Whether it writes two documents at most and has read no other than the first of them, so that less is to be locked. */
+  /** True if it writes at most two documents and has read only the first of them, so that fewer locks are needed. */
   readonly isNarrow: boolean;
-  /** What it has read, as parameters of the commit function. */
+  /** Its reads, as parameters of the commit function. */
   readColumns(): readonly (readonly unknown[])[];
-  /** What it writes, as the parameters after those. */
+  /** Its writes, as the parameters after those. */
   writeColumns(): readonly (readonly unknown[])[];
 }
 
@@ -68,7 +68,7 @@ export function createDraft(): Draft {
     delete: (kind, id) => void writes.set(keyOf(kind, id), { kind, id, write: null }),
     hasRead(kind, id, version) {
       const key = keyOf(kind, id);
-      // The first reading counts: another version later on is a conflict.
+      // The first read counts: a different version later is a conflict.
       if (!reads.has(key)) reads.set(key, { kind, id, version });
     },
     hasListed(kind, ids) {
@@ -132,16 +132,16 @@ export function createDraft(): Draft {
   };
 }
 
-/** Those that put come first. */
+/** Puts come first. */
 const inOrder = <W extends { readonly write: Write | null }>(writes: ReadonlyMap<string, W>): readonly W[] =>
   [...writes.values()].toSorted((a, b) => Number(a.write === null) - Number(b.write === null));
 
-/** As the commit function computes it: of every id its length in bytes and itself. */
+/** Computes the digest like the commit function: the length in bytes of each id, and the id. */
 function digestOf(ids: readonly string[]): string {
   const digest = createHash('sha256');
   for (const id of ids) digest.update(`${Buffer.byteLength(id)}:${id}`);
   return digest.digest('hex');
 }
 
-/** The order of UTF-8 bytes, which is not that of UTF-16 units beyond the basic plane. */
+/** Orders by UTF-8 bytes, which differs from UTF-16 units beyond the basic plane. */
 const byCodePoints = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));

@@ -2,50 +2,54 @@ import type { CommitEvent } from '#domain/documents/commit-events.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Database } from './database.js';
 
-/** Reads what other processes publish. Notices, not state: those of a long absence of the database are gone. */
+/**
+ * Reads the events of other processes. They are notifications, not state: those during a long outage of the database
+ * are lost.
+ */
 export interface EventReader extends Pick<RiddenEvents, 'due'> {
   stop(): Promise<void>;
 }
 
-/** Events that another statement may read along. */
+/** Events that another statement may read in addition. */
 export interface RiddenEvents {
-  /** What is to be read now; undefined while the last reading is recent. */
+  /** Returns the next read; undefined while the last one is recent. */
   due(): EventReading | undefined;
 }
 
-/** One reading. */
+/** One read of events. */
 export interface EventReading {
-  /** Oldest transaction whose events may be unheard. */
+  /** Oldest transaction whose events may be unread. */
   readonly horizon: string;
-  /** This process, whose own events are left out. */
+  /** This process, whose own events are omitted. */
   readonly node: string;
-  /** Takes in what it has found; of two readings at once the later one counts for nothing. */
+  /** Accepts the found events; of two concurrent reads the later one is ignored. */
   take(found: FoundEvents): void;
 }
 
 export interface FoundEvents {
-  /** Where the next reading begins. */
+  /** Start of the next read. */
   readonly horizon: string;
   readonly ids: readonly string[];
-  /** Each as JSON. */
+  /** Events as JSON. */
   readonly events: readonly string[];
 }
 
 export interface EventReaderOptions {
   readonly schema: string;
-  /** Of this process, whose own events are left out. */
+  /** Id of this process, whose own events are omitted. */
   readonly node: string;
-  /** Longest time between two readings. */
+  /** Maximum time between two reads. */
   readonly readMs?: number | undefined;
   readonly onEvents: (events: readonly CommitEvent[]) => void;
 }
 
-/** NOTIFY would serialise the commits of the whole cluster. */
+/** Interval between reads; NOTIFY would serialise the commits of the whole cluster. */
 const READ_MS = 500;
 
 /**
- * A row appears when its transaction commits, not when its id was given out. A reading therefore begins at the oldest
- * transaction that was under way at the one before, and leaves out what that one had already.
+ * Opens the reader. A row appears when its transaction commits, not when its id was assigned. A read therefore begins
+ * at the oldest transaction that was running at the previous read, and omits the events that the previous one
+ * returned.
  */
 export async function openEventReader(database: Database, options: EventReaderOptions): Promise<EventReader> {
   const { schema, node, readMs = READ_MS, onEvents } = options;
@@ -53,7 +57,7 @@ export async function openEventReader(database: Database, options: EventReaderOp
     'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon',
     [],
   );
-  let horizon = start!.horizon; // One row always.
+  let horizon = start!.horizon; // exactly one row
   let known: ReadonlySet<string> = new Set();
   let count = 0;
   let readAtMs = performance.now();
@@ -67,14 +71,14 @@ export async function openEventReader(database: Database, options: EventReaderOp
       horizon,
       node,
       take(found) {
-        // Another reading from the same horizon has been taken in: the next one finds what that one had not.
+        // Another read from the same horizon was accepted: the next one finds the events that it missed.
         if (own !== count || isStopped) return;
         count++;
         readAtMs = performance.now();
         horizon = found.horizon;
-        const news = found.events.filter((_, i) => !known.has(found.ids[i]!)); // One id for each.
+        const news = found.events.filter((_, i) => !known.has(found.ids[i]!)); // one id per event
         known = new Set(found.ids);
-        onEvents(news.map((event) => JSON.parse(event) as CommitEvent)); // As `commit` wrote it.
+        onEvents(news.map((event) => JSON.parse(event) as CommitEvent)); // as `commit` wrote it
       },
     };
   }
@@ -86,7 +90,7 @@ export async function openEventReader(database: Database, options: EventReaderOp
           array_agg(event ORDER BY id) AS events FROM ${schema}.events WHERE transaction >= $1::xid8 AND node <> $2`,
       [own.horizon, node],
     );
-    const { horizon, ids, events } = found!; // One row always.
+    const { horizon, ids, events } = found!; // exactly one row
     own.take({ horizon: horizon!, ids: ids ?? [], events: events ?? [] });
   }
 
@@ -114,7 +118,7 @@ export async function openEventReader(database: Database, options: EventReaderOp
   };
 }
 
-/** The next reading goes on where one that could not be made would have begun. */
+/** Ignores a temporary failure: the next read starts at the same place. */
 function assertPassing(thrown: unknown): void {
   if (!(thrown instanceof Refusal)) throw thrown;
 }

@@ -4,14 +4,14 @@ import { sealOfDocument } from './seal-rows.js';
 import type { CommitOrder, JobRow } from './commit-order.js';
 import { ABSENT } from './draft.js';
 
-/** Of every function that writes a job. */
+/** Parameters of every function that writes a job. */
 const WRITTEN = `commit_token uuid, commit_at timestamptz, of_job text, body_schema smallint,
     new_body text, new_etag bytea, new_seal bytea, named text`;
 
 /**
- * Most commits write one job with its row and its input, and nothing else: each is one statement, which locks, compares
- * and writes. It answers the version of what it has written, or nothing where the job is another than the one that was
- * read; then `commit_3` decides.
+ * SQL functions for commits that write only one job with its row and its input, which are most: one statement locks,
+ * compares and writes. It returns the version of the write, or nothing if the job has changed since the read; then
+ * `commit_3` decides.
  */
 export const jobCommits = (schema: string, stripes: number): string => `
   CREATE FUNCTION ${schema}.add_job_1(${WRITTEN},
@@ -52,7 +52,7 @@ export const jobCommits = (schema: string, stripes: number): string => `
 ${moveFunction(schema, stripes, { name: 'move_job_1', terms: '', reservedUntil: 'NULL' })}
 `;
 
-/** A move of a job that waits before it may begin again: nodes of earlier versions pass it over as a reserved one. */
+/** SQL function that moves a job with a delay: nodes of earlier versions pass it over like a reserved one. */
 export const delayedMoves = (schema: string, stripes: number): string =>
   moveFunction(schema, stripes, {
     name: 'move_job_2',
@@ -62,7 +62,7 @@ export const delayedMoves = (schema: string, stripes: number): string =>
 
 interface MoveFunction {
   readonly name: string;
-  /** Parameters behind those that every move has. */
+  /** Parameters in addition to those of every move. */
   readonly terms: string;
   readonly reservedUntil: string;
 }
@@ -93,7 +93,7 @@ const moveFunction = (schema: string, stripes: number, { name, terms, reservedUn
   END $$;
 `;
 
-/** The lock of the job, as the other functions take it; they write its input with it alone. */
+/** Lock of the job, as the other functions take it; they write its input with it. */
 const lock = (schema: string, stripes: number): string =>
   `(SELECT pg_advisory_xact_lock(hashtext('${schema}'), hashtext('job/' || of_job) & ${stripes - 1})) IS NOT NULL`;
 
@@ -102,7 +102,10 @@ export interface JobStatement {
   readonly values: readonly unknown[];
 }
 
-/** The statement that writes all of a commit, where that is one job: a new one with its input, or a move of one. */
+/**
+ * Returns the statement that writes the whole commit, if it concerns one job: a new one with its input, or a move of
+ * one.
+ */
 export function jobStatement({ draft, events, jobs, time }: CommitOrder, token: string): JobStatement | undefined {
   const [row, ...others] = jobs;
   if (row === undefined || others.length > 0 || events.length > 0 || !draft.isNarrow || row.node !== null)
@@ -113,7 +116,7 @@ export function jobStatement({ draft, events, jobs, time }: CommitOrder, token: 
   const isOfJob = [...readIds!, ...ids!, ...goneIds!].every((each) => each === id) && readKinds![0] === 'job';
   const words = [...kinds!, '-', ...goneKinds!].join(' ');
   const sealed = (i: number): readonly unknown[] => {
-    const etag = draft.own(kinds![i] as 'job', id)!.etag; // It is put.
+    const etag = draft.own(kinds![i] as 'job', id)!.etag; // it is a put
     const bytes = Buffer.from(etag, 'hex');
     return [bodies![i], bytes, Buffer.from(sealOfDocument(kinds![i]!, id, bytes), 'hex'), named![i]];
   };

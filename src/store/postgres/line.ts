@@ -1,7 +1,7 @@
-/** Work of which one piece at a time runs, in the order of arrival. */
+/** Runs one piece of work at a time, in the order of arrival. */
 export interface Line {
   take<T>(work: () => Promise<T>): Promise<T>;
-  /** Resolves when all that has arrived is over, well or not. */
+  /** Resolves when all queued work is over, successful or not. */
   idle(): Promise<void>;
 }
 

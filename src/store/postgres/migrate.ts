@@ -4,25 +4,25 @@ import { stateOf } from './database.js';
 import { ownNames, PROTOCOL, stepsOf } from './schema.js';
 import { sealRows } from './seal-rows.js';
 
-/** Schema of the database that a cluster's tables are in, unless a test brings its own. */
+/** Schema of the tables of a cluster; tests use others. */
 export const SCHEMA = 'divisor';
 
 export interface Migration {
-  /** Number of the schema before; 0 where there was none. */
+  /** Previous number of the schema; 0 if there was none. */
   readonly from: number;
   readonly to: number;
 }
 
-/** The number of a schema, and the least one that a program has to know to work with it. */
+/** Number of a schema, and the minimum number that a program must support to use it. */
 interface Numbers {
   readonly number: number;
   readonly least: number;
 }
 
 /**
- * Makes the schema, or brings it up to what this program knows: one transaction, one process at a time. Documents of
- * earlier versions are sealed afterwards, beside services that run.
- * @throws StartRefusal 78 when the database is too old, not UTF-8, or has a newer schema
+ * Creates the schema, or migrates it to the version of this program: one transaction, one process at a time. Documents
+ * of earlier versions are sealed afterwards, while services run.
+ * @throws StartRefusal 78 if the database is too old, not UTF-8, or has a newer schema
  */
 export async function migrate(client: ClientBase, schema: string = SCHEMA): Promise<Migration> {
   await assertFit(client);
@@ -32,7 +32,10 @@ export async function migrate(client: ClientBase, schema: string = SCHEMA): Prom
   return { from, to: PROTOCOL };
 }
 
-/** A role that owns nothing may find that all is done. @returns the number that the schema had */
+/**
+ * Migrates the schema; a role that is not the owner may find that all is done. @returns the previous number of the
+ * schema
+ */
 async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<number> {
   try {
     const found = await foundIn(client, schema);
@@ -42,16 +45,16 @@ async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<nu
     const { role, owner } = await rolesOf(client, schema);
     throw new StartRefusal(
       EXIT_CONFIGURATION,
-      `The role ${role} may not make or change the tables of Divisor: run divisor migrate as ${owner}, the owner.`,
+      `The role ${role} may not create or change the tables of Divisor: run divisor migrate as ${owner}, the owner.`,
       { cause: thrown },
     );
   }
 }
 
-/** SQLSTATE of a right that a role lacks. */
+/** SQLSTATE of a missing right. */
 export const FORBIDDEN = '42501';
 
-/** Who is connected, and who owns the schema, or the database where there is none. */
+/** Returns the connected role, and the owner of the schema, or of the database if there is no schema. */
 async function rolesOf(client: ClientBase, schema: string): Promise<{ readonly role: string; readonly owner: string }> {
   const { rows } = await client.query<{ readonly role: string; readonly owner: string }>(
     `SELECT current_user AS role, pg_get_userbyid(coalesce(
@@ -59,10 +62,10 @@ async function rolesOf(client: ClientBase, schema: string): Promise<{ readonly r
         (SELECT datdba FROM pg_database WHERE datname = current_database()))) AS owner`,
     [schema],
   );
-  return rows[0]!; // One row always.
+  return rows[0]!; // exactly one row
 }
 
-/** @returns the number that the schema had */
+/** @returns the previous number of the schema */
 async function upgrade(client: ClientBase, schema: string): Promise<number> {
   const name = client.escapeIdentifier(schema);
   await client.query('BEGIN');
@@ -86,8 +89,8 @@ async function upgrade(client: ClientBase, schema: string): Promise<number> {
 }
 
 /**
- * Lets a program pass that can work with the schema as it is.
- * @throws StartRefusal 78 when there is none, it is older, or it asks for a newer program
+ * Checks that this program can use the schema as it is.
+ * @throws StartRefusal 78 if there is none, it is older, or it requires a newer program
  */
 export async function assertMigrated(client: ClientBase, schema: string = SCHEMA): Promise<void> {
   const found = await foundIn(client, schema).catch(async (thrown: unknown) => {
@@ -105,11 +108,11 @@ export async function assertMigrated(client: ClientBase, schema: string = SCHEMA
 }
 
 /**
- * Lets a role pass that may read and write what this program does.
- * @throws StartRefusal 78 with the rights that it lacks
+ * Checks that a role has the rights that this program needs.
+ * @throws StartRefusal 78 with the missing rights
  */
 export async function assertGranted(client: ClientBase, schema: string = SCHEMA): Promise<void> {
-  // A newer schema may have what this program does not use.
+  // A newer schema may contain objects that this program does not use.
   if ((await foundIn(client, schema))?.number !== PROTOCOL) return;
   const { rows } = await client.query<{ readonly lacking: string }>(
     `SELECT privilege || ' on ' || string_agg(name, ', ' ORDER BY name) AS lacking FROM (
@@ -133,11 +136,11 @@ async function notGranted(client: ClientBase, schema: string, lacking: string): 
   const { role, owner } = await rolesOf(client, schema);
   return new StartRefusal(
     EXIT_CONFIGURATION,
-    `The role ${role} lacks rights in the schema ${schema}, which ${owner} can grant: ${lacking}. The guide, Operation, has the lines.`,
+    `The role ${role} lacks rights in the schema ${schema}, which ${owner} can grant: ${lacking}. See the page Operation of the guide.`,
   );
 }
 
-/** The numbers of a schema, undefined where there is none. @throws as `pg` does */
+/** Returns the numbers of a schema, undefined if there is none. @throws the error of `pg` */
 async function foundIn(client: ClientBase, schema: string): Promise<Numbers | undefined> {
   const name = client.escapeIdentifier(schema);
   const { rows } = await client.query<{ readonly is_there: boolean }>(
@@ -157,20 +160,23 @@ async function numbersOf(client: ClientBase, name: string): Promise<Numbers | un
 function newer(number: number): StartRefusal {
   return new StartRefusal(
     EXIT_CONFIGURATION,
-    `The database has schema ${number}; this version knows ${PROTOCOL}: a newer version is needed.`,
+    `The database has schema ${number}; this version supports ${PROTOCOL}: a newer version is required.`,
   );
 }
 
-/** Oldest major version that the statements are tested with. */
+/** Oldest major version of PostgreSQL in the tests. */
 const VERSION_MIN = 15;
 
 async function assertFit(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ readonly version: number; readonly encoding: string }>(
     "SELECT current_setting('server_version_num')::int / 10000 AS version, current_setting('server_encoding') AS encoding",
   );
-  const { version, encoding } = rows[0]!; // One row always.
+  const { version, encoding } = rows[0]!; // exactly one row
   if (version < VERSION_MIN)
-    throw new StartRefusal(EXIT_CONFIGURATION, `PostgreSQL ${version} is too old: ${VERSION_MIN} or later is needed.`);
+    throw new StartRefusal(
+      EXIT_CONFIGURATION,
+      `PostgreSQL ${version} is too old: ${VERSION_MIN} or later is required.`,
+    );
   if (encoding !== 'UTF8')
-    throw new StartRefusal(EXIT_CONFIGURATION, `The database is encoded in ${encoding}: UTF8 is needed.`);
+    throw new StartRefusal(EXIT_CONFIGURATION, `The database is encoded in ${encoding}: UTF8 is required.`);
 }

@@ -2,22 +2,22 @@ import type { DocumentEngine, DocumentReader } from '../port.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import type { Database } from './database.js';
 
-/** Beside the place of the artifacts: what is no document of a tenant, and is never copied. */
+/** Kind of the mark, like the place of artifacts: no document of a tenant, and never copied. */
 export const MARK_KIND = 'artifact-store';
 export const MARK_ID = 'move';
 
-/** Rows that one statement deletes. */
+/** Number of rows that one statement deletes. */
 const PAGE = 5000;
 
-/** A database that a restore or a copy is writing into. */
+/** A database that a restore or a copy writes into. */
 interface MarkedDatabase {
   readonly documents: DocumentEngine;
   readonly database: Pick<Database, 'query'>;
-  /** Of the tables, as a quoted identifier. */
+  /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
 }
 
-/** Lets pass whose database is whole. @throws StartRefusal 78 while a restore or a copy into it is not finished */
+/** Checks that a database is complete. @throws StartRefusal 78 while a restore or a copy into it is incomplete */
 export async function assertWhole(documents: Pick<DocumentReader, 'get'>): Promise<void> {
   if (await isMarked(documents)) throw notWhole();
 }
@@ -28,18 +28,18 @@ export const isMarked = async (documents: Pick<DocumentReader, 'get'>): Promise<
 export const notWhole = (): StartRefusal =>
   new StartRefusal(
     EXIT_CONFIGURATION,
-    'A restore or copy into the database is not finished; run `divisor restore` or `divisor copy` again.',
+    'A restore or copy into the database is incomplete; run `divisor restore` or `divisor copy` again.',
   );
 
 /** Marks a database before the first document is written into it. */
 export const mark = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
   documents.transaction((tx) => tx.put(MARK_KIND, MARK_ID, { at: new Date().toISOString() }));
 
-/** The last commit of a restore or copy. */
+/** Removes the mark in the last commit of a restore or copy. */
 export const unmark = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
   documents.transaction((tx) => tx.delete(MARK_KIND, MARK_ID));
 
-/** Removes what a restore or copy that was cut short has written: all but the mark and the place of the artifacts. */
+/** Deletes the documents of an interrupted restore or copy: all but the mark and the place of artifacts. */
 export async function clear({ database, schema }: Omit<MarkedDatabase, 'documents'>): Promise<void> {
   for (;;) {
     const gone = await database.query<{ readonly count: number }>(
@@ -49,6 +49,6 @@ export async function clear({ database, schema }: Omit<MarkedDatabase, 'document
         SELECT count(*)::int AS count FROM gone`,
       [MARK_KIND],
     );
-    if (gone[0]!.count === 0) return; // One row always.
+    if (gone[0]!.count === 0) return; // exactly one row
   }
 }

@@ -10,20 +10,20 @@ import { preparation } from './preparation.js';
 import type { DatabaseIdentity } from '../access/store-id.js';
 import { takeUse, type DatabaseUse } from './database-use.js';
 
-/** Where documents lie that are not in the home. */
+/** Location of documents outside the home. */
 export interface DatabasePlace {
   readonly url: string;
-  /** A pooler in transaction mode before it, which statements go through; the right to work on it does not. */
+  /** Pooler in transaction mode for statements; the right to use the database bypasses it. */
   readonly pooler?: string | undefined;
-  /** Schema of the tables; a test brings its own. */
+  /** Schema of the tables; tests use others. */
   readonly schema?: string;
-  /** Whether to make or upgrade the tables first. */
+  /** True to create or migrate the tables first. */
   readonly migrate?: boolean;
-  /** Whether other processes work on the database too: their artifacts lie where this one finds them. */
+  /** True if other processes use the database too, because all find each other's artifacts. */
   readonly isShared?: boolean;
-  /** Whether it is a side of a restore or copy, which needs it alone: as the target it may be an unfinished one. */
+  /** Side of a restore or copy, which needs exclusive use: a target may be incomplete. */
   readonly moves?: 'from' | 'into' | undefined;
-  /** Longest time until it hears what others publish. */
+  /** Maximum delay of the events of others. */
   readonly readMs?: number;
 }
 
@@ -38,21 +38,21 @@ export interface DatabaseDocuments extends PostgresDocuments {
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
   readonly identity: DatabaseIdentity;
-  /** Its time, which records bear. */
+  /** Its clock, which stamps records. */
   readonly clock: DatabaseClock;
-  /** Why the database does not answer, in a sentence; undefined while it does. */
+  /** Returns the reason why the database does not answer, in a sentence; undefined while it does. */
   readonly fault: DatabaseUse['fault'];
-  /** Word of cancelled jobs, where other processes may run them. */
+  /** Notifications of cancelled jobs, if other processes may run them. */
   readonly cancellations?: Pick<DatabaseUse, 'publish' | 'subscribe'>;
 }
 
-/** How often the time of the database is read. */
+/** Interval between reads of the time of the database. */
 const MEASURED_MS = 30_000;
 
 /**
- * Opens the documents of a database, for this process alone unless it is shared, and its connections with them.
- * @throws StartRefusal 75 when it cannot be reached, another process has it alone or the clocks differ too much, 78 when its schema does not fit or
- *   a restore or copy into it is not finished
+ * Opens the documents of a database with its connections, exclusively unless it is shared.
+ * @throws StartRefusal 75 if it is unavailable, another process uses it exclusively or the clocks differ too much; 78
+ * if its schema does not match or a restore or copy into it is incomplete
  */
 export async function openDatabaseDocuments({ place, ...options }: DatabaseEngineOptions): Promise<DatabaseDocuments> {
   const { url, schema = SCHEMA } = place;
@@ -72,11 +72,11 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
   });
   try {
     const clock = await openDatabaseClock({ ask: () => timeOf(database) });
-    await clock.measure(); // The first statement of a connection takes longer.
+    await clock.measure(); // the first statement of a connection takes longer
     assertClock(clock);
     const { now } = clock;
     const documents = await openPostgresDocuments({ ...options, now, database, schema, readMs: place.readMs });
-    // A database that does not answer is asked at the next time.
+    // A failed read is retried at the next interval.
     const measuring = setInterval(() => void clock.measure().catch(() => {}), MEASURED_MS).unref();
     if (place.moves !== 'into')
       await assertWhole(documents).catch(async (thrown: unknown) => {
@@ -110,15 +110,15 @@ async function timeOf(database: Database): Promise<number> {
     'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms',
     [],
   );
-  return row!.ms; // One row always.
+  return row!.ms; // exactly one row
 }
 
-/** Name of a database and identifier of its server, which a copy by pg_dump does not share. */
+/** Returns the name of a database and the identifier of its server, which a copy by pg_dump does not share. */
 async function identityOf(client: Client): Promise<DatabaseIdentity> {
   const named = await client.query<{ database: string; may_read: boolean }>(
     `SELECT current_database() AS database, has_function_privilege('pg_control_system()', 'EXECUTE') AS may_read`,
   );
-  const { database, may_read: mayRead } = named.rows[0]!; // One row of no table.
+  const { database, may_read: mayRead } = named.rows[0]!; // exactly one row
   if (!mayRead) return { system: null, database };
   const { rows } = await client.query<{ system: string }>(
     'SELECT system_identifier::text AS system FROM pg_control_system()',
@@ -126,12 +126,12 @@ async function identityOf(client: Client): Promise<DatabaseIdentity> {
   return { system: rows[0]!.system, database };
 }
 
-/** Makes or upgrades the tables of a database. @throws StartRefusal 75, 78 */
+/** Creates or migrates the tables of a database. @throws StartRefusal 75, 78 */
 export function migrateDatabase({ url, schema = SCHEMA }: DatabasePlace): Promise<Migration> {
   return withClient(url, (client) => migrate(client, schema));
 }
 
-/** Does something on a connection of its own. @throws StartRefusal 75, 78 when there is none to be had */
+/** Runs work on a separate connection. @throws StartRefusal 75, 78 if it cannot connect */
 export async function withClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = await connect(url);
   try {

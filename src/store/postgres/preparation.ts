@@ -1,11 +1,10 @@
 import type { ClientBase } from 'pg';
 
 /**
- * A connection plans the statements of a function when it comes to them first, which takes longer than a job of nothing;
- * of 300 connections that begin at once, seconds. So each commits and looks once before it is used, and takes it back.
- * A connection that cannot do so now plans later.
- *
- * @param schema a quoted identifier
+ * Prepares a connection: it plans the statements of a function at their first use, which takes longer than an empty
+ * job, and seconds when 300 connections start at once. So each connection commits and looks once before it is used,
+ * and rolls back. A connection that fails to do so plans later.
+ * @param schema quoted identifier
  */
 export const preparation =
   (schema: string) =>
@@ -13,7 +12,7 @@ export const preparation =
     await client.query(`SELECT ${schema}.prepare_1(), ${schema}.prepare_2()`).catch(() => {});
   };
 
-/** What `preparation` calls: a job from its submission to its end, and a look. */
+/** SQL function for `preparation`: a job from its submission to its end, and a look. */
 export const prepareFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.prepare_1() RETURNS void LANGUAGE plpgsql AS $$
   DECLARE
@@ -44,7 +43,7 @@ export const prepareFunction = (schema: string): string => `
   END $$;
 `;
 
-/** The same for the statements that write one job alone. */
+/** SQL function for the statements that write only one job. */
 export const prepareJobsFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.prepare_2() RETURNS void LANGUAGE plpgsql AS $$
   DECLARE

@@ -1,6 +1,7 @@
 /**
- * All that a node asks again and again, in one statement: it says that it lives, hears what others have committed, and
- * looks for work, for silent attempts and for how many nodes there are. What is not asked costs nothing.
+ * SQL function with all repeated queries of a node in one statement: it reports that the node is alive, reads the
+ * events of others, and looks for work, for silent attempts and for the number of nodes. Parts that are not requested
+ * cost nothing.
  */
 export const pulseFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.pulse_1(

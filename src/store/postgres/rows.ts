@@ -6,7 +6,7 @@ import { formatTimestamp } from '../timestamp.js';
 import type { Database } from './database.js';
 import { sealOfDocument } from './seal-rows.js';
 
-/** A document as its row has it. */
+/** Row of a document. */
 export interface Row {
   readonly kind: string;
   readonly id: string;
@@ -14,26 +14,26 @@ export interface Row {
   readonly version: string;
   readonly schema: number;
   readonly etag: Buffer;
-  /** Of key and ETag; null in a row of an earlier version that no migration has sealed yet. */
+  /** Seal of key and ETag; null in a row of an earlier version that no migration has sealed yet. */
   readonly seal: Buffer | null;
   readonly updated_at: Date;
   readonly body: string;
 }
 
-/** Reads of the table of documents, each as one moment had it. */
+/** Reads of the table of documents, each in one snapshot. */
 export interface Rows {
   row(kind: DocumentKind, id: string): Promise<Row | undefined>;
-  /** What several reads find, each in its place, in one journey. @param reads few: each shape is a statement */
+  /** Runs several reads in one round trip. @param reads few, because each combination is a separate statement */
   several(reads: readonly RowRead[]): Promise<readonly (Row | undefined)[]>;
-  /** Version of a document; undefined where there is none. */
+  /** Returns the version of a document; undefined if there is none. */
   version(kind: DocumentKind, id: string): Promise<string | undefined>;
-  /** By id ascending. */
+  /** Lists rows by id, ascending. */
   rows(kind: DocumentKind): Promise<readonly Row[]>;
-  /** In code-point order. */
+  /** Lists ids in code-point order. */
   ids(kind: DocumentKind): Promise<readonly string[]>;
-  /** Commits that wrote or deleted documents of a kind. */
+  /** Counts the commits that wrote or deleted documents of a kind. */
   revision(kind: DocumentKind): Promise<number>;
-  /** Names of the artifacts that documents refer to. */
+  /** Returns the names of the artifacts that documents refer to. */
   artifacts(): Promise<ReadonlySet<string>>;
 }
 
@@ -42,11 +42,11 @@ export interface DocumentKey {
   readonly id: string;
 }
 
-/** A read of a document, or of the last one of a numbered owner: its row without the body. */
+/** Read of a document, or of the last one of a numbered owner: its row without the body. */
 export type RowRead = DocumentKey | { readonly kind: DocumentKind; readonly owner: string };
 
 export const COLUMNS = 'kind, id, version, schema, etag, seal, updated_at, body';
-/** The same columns where nobody asks for the body. */
+/** Columns without the body. */
 const HEADING = "kind, id, version, schema, etag, seal, updated_at, '' AS body";
 
 export function createRows(database: Pick<Database, 'query'>, schema: string): Rows {
@@ -60,8 +60,10 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
     },
     async several(reads) {
       const values: string[] = [];
-      const given = (value: string): string => `$${values.push(value)}`;
-      const selections = reads.map((read, place) => selectionOf(read, { place, given, table: `${schema}.documents` }));
+      const parameterOf = (value: string): string => `$${values.push(value)}`;
+      const selections = reads.map((read, place) =>
+        selectionOf(read, { place, given: parameterOf, table: `${schema}.documents` }),
+      );
       const found = await database.query<Row & { readonly place: number }>(selections.join(' UNION ALL '), values);
       return reads.map((_, place) => found.find((row) => row.place === place));
     },
@@ -93,7 +95,7 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
 
 interface SelectionTerms {
   readonly place: number;
-  /** Names a value as the parameter that it becomes. */
+  /** Adds a value as a parameter and returns its placeholder. */
   readonly given: (value: string) => string;
   readonly table: string;
 }
@@ -107,7 +109,9 @@ function selectionOf(read: RowRead, { place, given, table }: SelectionTerms): st
   return `(SELECT ${place} AS place, ${HEADING} FROM ${table} WHERE ${range} ORDER BY id DESC LIMIT 1)`;
 }
 
-/** Reads revisions; those that are asked for before any is awaited go in one statement: each is a journey. */
+/**
+ * Reads revisions; those that are requested before any is awaited go in one statement, because each is a round trip.
+ */
 function createRevisions(database: Pick<Database, 'query'>, schema: string): Rows['revision'] {
   let asked: { readonly kinds: DocumentKind[]; readonly sums: Promise<ReadonlyMap<string, number>> } | undefined;
 
@@ -134,7 +138,7 @@ function isUnderItsKey({ kind, id, etag, seal }: Row): boolean {
   return seal === null || sealOfDocument(kind, id, etag) === seal.toString('hex');
 }
 
-/** The document of a row, or why it cannot be read. */
+/** Returns the document of a row, or the reason why it is unreadable. */
 export function openRow(row: Row): StoredDocument | UnreadableDocument {
   const { id, schema, etag, updated_at: updatedAt, body } = row;
   if (hash('sha256', body, 'hex') !== etag.toString('hex') || !isUnderItsKey(row))
@@ -144,6 +148,6 @@ export function openRow(row: Row): StoredDocument | UnreadableDocument {
     const time = formatTimestamp(updatedAt.getTime());
     return { id, body: JSON.parse(body), etag: etag.toString('hex'), updatedAt: time };
   } catch {
-    return { id, unreadable: 'unreadable' }; // Text that is not JSON was written by another program.
+    return { id, unreadable: 'unreadable' }; // text that is not JSON was written by another program
   }
 }

@@ -4,18 +4,16 @@ import { prepareFunction, prepareJobsFunction } from './preparation.js';
 import { pulseFunction } from './pulse-function.js';
 import { keptKinds, sealedDocuments } from './sealed-commit.js';
 
-/** What this program knows of the schema: the number of the last step below. */
+/** Number of the last step below: the schema of this program. */
 export const PROTOCOL = 8;
 
-/** Locks that keys share by their hash: a transaction of any size takes at most so many. */
+/** Number of locks that keys share by their hash: the maximum for a transaction of any size. */
 const STRIPES = 1024;
 
 /**
- * Statements that make the schema what it is, step by step. A step is additive: programs that know the one before it go
- * on working beside it, or it raises `least` and they are refused. A step that was released never changes; functions
- * that change get a new name.
- *
- * @param schema a quoted identifier
+ * Statements that create the schema, step by step. A step is additive: programs that know the previous one keep
+ * working, or it raises `least` and they are refused. A released step never changes; changed functions get a new name.
+ * @param schema quoted identifier
  */
 export function stepsOf(schema: string): readonly string[] {
   const parts = [documentTables, jobTables, lockFunction, jobsFunction, commitFunction, tidyFunction];
@@ -28,12 +26,15 @@ export function stepsOf(schema: string): readonly string[] {
   return [first, nodeTables(schema), partTable(schema), second, fifth, sixth, seventh, eighth];
 }
 
-/** Names of the tables, sequences and functions that the steps make: a schema may have others, which are the operator's. */
+/**
+ * Names of the tables, sequences and functions that the steps create: a schema may contain others, which belong to the
+ * operator.
+ */
 export function ownNames(): readonly string[] {
-  const made = stepsOf('own')
+  const createdNames = stepsOf('own')
     .join('')
     .matchAll(/CREATE (?:UNLOGGED )?(?:TABLE|SEQUENCE|FUNCTION) own\.(\w+)/g);
-  return [...made].map(([, name]) => name!); // The one group.
+  return [...createdNames].map(([, name]) => name!); // the only group
 }
 
 const documentTables = (schema: string): string => `
@@ -79,8 +80,8 @@ const documentTables = (schema: string): string => `
 `;
 
 /**
- * What a queue asks of jobs whose documents say the rest: the order of those that wait, and the leases of those that
- * run. Commits write it with the documents; heartbeats change a row alone.
+ * Rows of jobs for the queue, whose documents contain the rest: the order of waiting jobs, and the leases of running
+ * ones. Commits write a row with its document; heartbeats change only the row.
  */
 const jobTables = (schema: string): string => `
   CREATE SEQUENCE ${schema}.job_sequence;
@@ -116,8 +117,8 @@ const jobTables = (schema: string): string => `
 `;
 
 /**
- * A new job stands behind the others of its owner, and not before the turn that the line has come to; one that is
- * queued again keeps its turn, and so comes first.
+ * SQL function that writes jobs. A new job follows the others of its owner, at the current turn of the line or later;
+ * a requeued job keeps its turn, and so comes first.
  */
 const jobsFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.put_jobs_1(job_rows jsonb) RETURNS void LANGUAGE sql AS $$
@@ -143,8 +144,8 @@ const jobsFunction = (schema: string): string => `
 `;
 
 /**
- * Locks of a commit, until it ends: whoever writes a document is alone with it, and with those who have read it; whoever
- * has listed a kind is alone with those who write in it.
+ * SQL function with the locks of a commit until its end: a writer of a document excludes its other writers and
+ * readers; a reader of a listing excludes writers of the kind.
  */
 const lockFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.lock_1(
@@ -171,9 +172,9 @@ const lockFunction = (schema: string): string => `
 `;
 
 /**
- * A transaction is one statement, so that none is ever open while its program sleeps, waits or is cut off: the program
- * reads without locks, remembers which versions it read, and `commit_1` writes when they still hold. Its locks are
- * taken in the order of their numbers, so no two commits wait for each other.
+ * SQL function that runs a transaction as one statement, so that none is ever open while its program sleeps, waits or
+ * is disconnected: the program reads without locks and records the versions that it read, and `commit_1` writes if
+ * they are unchanged. Locks are taken in numeric order, so that no two commits deadlock.
  */
 const commitFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.commit_1(
@@ -234,7 +235,7 @@ const commitFunction = (schema: string): string => `
   END $$;
 `;
 
-/** Who works on the database, and since when each job waits: what an operator and an autoscaler ask for. */
+/** Nodes of the database, and the waiting time of jobs, for operators and autoscalers. */
 const nodeTables = (schema: string): string => `
   CREATE TABLE ${schema}.nodes (
     node text PRIMARY KEY,
@@ -256,8 +257,8 @@ const nodeTables = (schema: string): string => `
 `;
 
 /**
- * Parts of running jobs that any node may compute. Not logged: after a crash of the server it is empty, and the node of
- * each job computes what is missing.
+ * Parts of running jobs that any node may compute. The table is unlogged: after a crash of the server it is empty, and
+ * the node of each job computes the missing parts.
  */
 const partTable = (schema: string): string => `
   CREATE UNLOGGED TABLE ${schema}.parts (
@@ -278,7 +279,7 @@ const partTable = (schema: string): string => `
   ${grantsLike(schema, 'jobs', 'parts')}
 `;
 
-/** Roles that may write a table of an earlier step may write a new one. */
+/** Grants the rights on a new table to roles that may write a table of an earlier step. */
 const grantsLike = (schema: string, earlier: string, added: string): string => `
   DO $$
   DECLARE
@@ -294,8 +295,8 @@ const grantsLike = (schema: string, earlier: string, added: string): string => `
 `;
 
 /**
- * A start writes the row of a job alone, so that its document is that of a job that waits. Programs of earlier steps show
- * it as one, and leave it to others when its node falls silent.
+ * A start writes only the row of a job, so that its document is still that of a waiting job. Programs of earlier steps
+ * show it as waiting, and leave it to others when its node falls silent.
  */
 const starts = (schema: string): string => `
   ALTER TABLE ${schema}.jobs

@@ -7,14 +7,13 @@ interface Key {
   readonly id: string;
 }
 
-/** Rows that one statement seals. */
+/** Number of rows that one statement seals. */
 const BATCH = 1000;
 
 /**
- * Seals the documents of earlier versions, some in a transaction so that services go on working; one that is being
- * written is sealed by its commit.
- *
- * @param schema a quoted identifier
+ * Seals the documents of earlier versions in batches, so that services keep running; the commit of a concurrently
+ * written one seals it.
+ * @param schema quoted identifier
  */
 export async function sealRows(client: ClientBase, schema: string): Promise<void> {
   let last: Key | undefined = { kind: '', id: '' };
@@ -33,7 +32,7 @@ export async function sealRows(client: ClientBase, schema: string): Promise<void
   }
 }
 
-/** The seal of a document, as `sealOf` computes it. */
+/** Returns the seal of a document, computed like `sealOf`. */
 export function sealOfDocument(kind: string, id: string, etag: Uint8Array): string {
   return hash('sha256', Buffer.concat([Buffer.from(`${kind}/${id}`), etag]), 'hex');
 }

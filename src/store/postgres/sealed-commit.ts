@@ -1,7 +1,7 @@
 /**
- * A document lies under a key that its seal covers: a row that was moved to another key, or got the body of another, is
- * not read. Functions of earlier steps write it too, so that programs which know those go on working. Rows of before have
- * none until `divisor migrate` has sealed them (`seal-rows.ts`), and are read by the hash of their body alone.
+ * SQL functions that seal documents: the seal covers the key, so a row that was moved to another key, or got another
+ * body, is not served. Functions of earlier steps write it too, so that programs that use them keep working. Older
+ * rows have none until `divisor migrate` has sealed them (`seal-rows.ts`); only the hash of their body is checked.
  */
 export const sealedDocuments = (schema: string, stripes: number): string => `
   ALTER TABLE ${schema}.documents ADD COLUMN seal bytea;
@@ -20,8 +20,9 @@ export const sealedDocuments = (schema: string, stripes: number): string => `
 `;
 
 /**
- * A job keeps the kind in its row until it is submitted again: the first attempt of another sequence. Programs of
- * earlier steps write the kind as they know it with every change: a job that they may not claim would become one of theirs.
+ * SQL functions that keep the kind in the row of a job until it is submitted again (the first attempt of another
+ * sequence). Programs of earlier steps write the kind as they know it with every change, so that a job that they may
+ * not claim would become one of theirs.
  */
 export const keptKinds = (schema: string, stripes: number): string =>
   commitFunction(schema, stripes, {
@@ -29,11 +30,11 @@ export const keptKinds = (schema: string, stripes: number): string =>
     kind: 'CASE WHEN j.sequence = job.sequence OR job.attempt > 1 THEN j.kind ELSE job.kind END',
   });
 
-/** What a seal is of. @param key columns of the kind and the id; @param etag the hash of the body */
+/** SQL expression of a seal. @param key columns of the kind and the id; @param etag the hash of the body */
 export const sealOf = ({ kind, id, etag }: { kind: string; id: string; etag: string }): string =>
   `sha256(convert_to(${kind} || '/' || ${id}, 'UTF8') || ${etag})`;
 
-/** Of every commit function. */
+/** Parameters of every commit function. */
 const PARAMETERS = `
     commit_token uuid, commit_node uuid, commit_at timestamptz,
     read_kinds text[], read_ids text[], read_versions bigint[],
@@ -43,18 +44,17 @@ const PARAMETERS = `
     commit_events text[], job_rows jsonb`;
 const ARGUMENTS = Array.from({ length: 17 }, (_, i) => `$${i + 1}`).join(', ');
 
-/** The two steps that make the function. */
+/** Variants of the function in the two steps that create it. */
 interface CommitForm {
   readonly create: 'CREATE' | 'CREATE OR REPLACE';
-  /** SQL: the kind in the row `j` that a written `job` changes. */
+  /** SQL expression for the kind in the row `j` that a written `job` changes. */
   readonly kind: string;
 }
 
 /**
- * The statements of a commit, one by one, and as few as it needs: to begin one costs more than what it does to a row.
- *
- * All that a commit writes has one version, which it returns, with the names of artifacts that no document refers to any
- * more behind it; 0 where it writes no document, null where something that it has read has changed.
+ * SQL function with the statements of a commit, as few as it needs, because to start one costs more than its effect on
+ * a row. All writes of a commit have one version, which it returns, followed by the names of orphaned artifacts; 0 if
+ * it writes no document, null if something that it read has changed.
  */
 const commitFunction = (schema: string, stripes: number, { create, kind }: CommitForm): string => `
   ${create} FUNCTION ${schema}.commit_3(${PARAMETERS},
@@ -113,8 +113,8 @@ const commitFunction = (schema: string, stripes: number, { create, kind }: Commi
 `;
 
 /**
- * As `lock_1`, in the order of their numbers: commits of all functions wait for each other. Of two locks of one number
- * the one to be alone comes first: nobody waits for what others hold beside.
+ * Locks like `lock_1`, in numeric order: commits of all functions wait for each other. Of two locks of one number the
+ * exclusive one comes first, so that no commit waits for a lock that others share.
  */
 const locks = (schema: string, stripes: number): string => `
       PERFORM CASE WHEN is_shared THEN pg_advisory_xact_lock_shared(hashtext('${schema}'), number)
@@ -129,7 +129,7 @@ const locks = (schema: string, stripes: number): string => `
         ) AS locks;
 `;
 
-/** The same for two writes at most: what is null is passed over by `least` and `greatest`. */
+/** Returns the locks for at most two writes: `least` and `greatest` ignore nulls. */
 function narrowLocks(schema: string, stripes: number): string {
   const both = (of: string): string =>
     [1, 2].map((i) => `hashtext(${of.replaceAll('#', `[${i}]`)}) & ${stripes - 1}`).join(', ');
@@ -143,7 +143,7 @@ function narrowLocks(schema: string, stripes: number): string {
 `;
 }
 
-/** The documents. Nobody else writes them meanwhile: their locks are held. */
+/** Writes the documents, whose locks exclude other writers. */
 const puts = (schema: string): string => `
     FOR i IN 1 .. cardinality(put_ids) LOOP
       IF i = 1 THEN written_version := nextval('${schema}.versions'); END IF;
@@ -178,7 +178,10 @@ const deletions = (schema: string): string => `
     END LOOP;
 `;
 
-/** Each kind once. Nobody asks how often inputs of jobs have changed: beside jobs they are not counted. */
+/**
+ * Counts the changes of each kind once. Changes of job inputs are not read, so they are not counted together with
+ * jobs.
+ */
 const changes = (schema: string): string => `
     FOR i IN 1 .. cardinality(written_kinds) LOOP
       IF written_kinds[i] <> ALL(counted_kinds) AND (written_kinds[i] <> 'job-input' OR 'job' <> ALL(written_kinds)) THEN
@@ -189,8 +192,8 @@ const changes = (schema: string): string => `
 `;
 
 /**
- * The row of a job, which waits from its submission on. Its turn is asked for where it begins to wait, and not again:
- * behind the others of its owner, and not before the one that the line has come to.
+ * Writes the row of a job, which waits from its submission. Its turn is assigned when it starts to wait, and not
+ * again: after the others of its owner, at the current turn of the line or later.
  */
 const jobs = (schema: string, kind: string): string => `
         job := jsonb_populate_record(NULL::${schema}.jobs, job_rows -> i);

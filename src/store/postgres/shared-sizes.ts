@@ -1,21 +1,21 @@
 import type { QueryResultRow } from 'pg';
 
-/** What a database takes, and what its documents name in the place of results. */
+/** Size of a database, and of the results that its documents name. */
 export interface SharedSizes {
-  /** With its indexes, and what PostgreSQL has not made free yet. */
+  /** Size including indexes and space that PostgreSQL has not freed yet. */
   readonly databaseBytes: number;
-  /** Results that documents name, each once. */
+  /** Number of results that documents name, each counted once. */
   readonly results: number;
   readonly resultBytes: number;
 }
 
 type Query = (text: string) => Promise<readonly QueryResultRow[]>;
 
-/** Canonical JSON has the members of a reference in this order; one may have another one within it. */
+/** Patterns of a reference in canonical JSON; one may contain another. */
 const NAME = '"name":"([0-9a-f]{32}\\.art)"';
 const REFERENCES = [`"bytes":(\\d{1,15}),${NAME}`, `"bytes":(\\d{1,15}),"inset":\\{[^{}]*\\},${NAME}`];
 
-/** @param schema as a quoted identifier. @cost reads every document that names a result: seconds of a large database */
+/** @param schema quoted identifier. @cost reads every document that names a result: seconds for a large database */
 export async function sharedSizes(query: Query, schema: string): Promise<SharedSizes> {
   const named = `${schema}.documents WHERE artifacts <> '{}'`;
   const found = REFERENCES.map(
@@ -28,7 +28,7 @@ export async function sharedSizes(query: Query, schema: string): Promise<SharedS
       (SELECT count(DISTINCT name) FROM named, unnest(artifacts) AS name) AS results,
       (SELECT coalesce(sum(bytes), 0) FROM found) AS result_bytes`,
   );
-  const numberOf = (name: string): number => Number(row?.[name]); // As text: it may be beyond 32 bits.
+  const numberOf = (name: string): number => Number(row?.[name]); // as text, because it may exceed 32 bits
   return {
     databaseBytes: numberOf('database_bytes'),
     results: numberOf('results'),
@@ -36,10 +36,12 @@ export async function sharedSizes(query: Query, schema: string): Promise<SharedS
   };
 }
 
-/** Sizes change slowly, and cost the database a look at every document that names a result. */
+/** Maximum age of the sizes, which change slowly and cost a read of every document that names a result. */
 const AGE_MS = 600_000;
 
-/** @returns what tells the sizes as they were found last, at most ten minutes ago while somebody asks; nobody waits */
+/**
+ * @returns a function that returns the last known sizes, at most ten minutes old during regular calls, without waiting
+ */
 export function watchSharedSizes(
   look: () => Promise<SharedSizes>,
   monotonicMs: () => number = () => performance.now(),
@@ -51,7 +53,7 @@ export function watchSharedSizes(
       lookedAt = monotonicMs();
       look().then(
         (found) => (last = found),
-        () => (last = undefined), // A figure that cannot be had is left out.
+        () => (last = undefined), // an unavailable figure is omitted
       );
     }
     return last;

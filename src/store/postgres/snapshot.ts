@@ -8,15 +8,15 @@ import { assertWhole } from './move-mark.js';
 import { createRows, openRow } from './rows.js';
 import type { DocumentStore } from '../port.js';
 
-/** The documents as one moment had them, also while services write. */
+/** A snapshot of the documents, even while services write. */
 export interface DocumentSnapshot extends Pick<DocumentStore, 'ids' | 'get' | 'list'> {
   close(): Promise<void>;
 }
 
-/** @throws StartRefusal 75, 78 also while a restore or copy into it is not finished, and as `pg` does */
+/** @throws StartRefusal 75, 78 even while a restore or copy into it is incomplete, and the error of `pg` */
 export async function openSnapshot(url: string, schema: string = SCHEMA): Promise<DocumentSnapshot> {
   const client = await connect(url, { idle_in_transaction_session_timeout: 0 });
-  /** Documents are asked for many at a time; a connection takes one statement. */
+  /** Serialises reads, because a connection runs one statement at a time. */
   const statements = createLine();
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   const database: Pick<Database, 'query'> = {

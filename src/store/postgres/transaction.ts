@@ -9,27 +9,27 @@ import { openRow, type DocumentKey, type Row, type RowRead, type Rows } from './
 export interface TransactionParts {
   readonly rows: Pick<Rows, 'row' | 'several' | 'version' | 'ids'>;
   readonly draft: Draft;
-  /** Of its writes, ms since 1970. */
+  /** Time of its writes, ms since 1970. */
   readonly time: number;
-  /** Receives what it publishes. */
+  /** Receives the published events. */
   readonly events: CommitEvent[];
-  /** Receives what becomes of the rows of jobs. */
+  /** Receives the changes of the rows of jobs. */
   readonly jobs: JobRow[];
 }
 
-/** A transaction that may change rows of jobs beside documents. */
+/** A transaction that may change rows of jobs in addition to documents. */
 export interface JobTransaction extends DocumentTransaction {
   /** Writes the row of a job whose document it writes. */
   putJob(row: JobRow): void;
-  /** Builds on a document that was read before: what the body makes of it counts if it still holds at the commit. */
+  /** Depends on a document that was read before: the writes of the body count only if it is unchanged at the commit. */
   buildOn(document: DocumentKey, version: string): void;
-  /** Deletes a document, should it be there, without a look. */
+  /** Deletes a document, if it exists, without reading it. */
   drop(document: DocumentKey): void;
 }
 
 export type JobTransactionBody<T> = (tx: JobTransaction) => Promise<T>;
 
-/** Runs the body of a transaction on a draft; what it has begun and not awaited changes nothing once it has ended. */
+/** Runs the body of a transaction on a draft; unawaited operations change nothing after its end. */
 export async function runBody<T>(change: JobTransactionBody<T>, parts: TransactionParts): Promise<T> {
   let isOver = false;
   const assertOpen = (): void => {
@@ -124,15 +124,17 @@ function transactionOver(
 
 type RowReader = (read: RowRead) => Promise<Row | undefined>;
 
-/** Reads that go in one statement: there is one for each order of reads of a document and of a number. */
+/**
+ * Maximum number of reads in one statement: there is a statement for each sequence of reads of a document or a number.
+ */
 const JOINED_MAX = 4;
 
-/** Reads rows; those that are asked for before any is awaited go together: each statement is a journey. */
+/** Reads rows; those that are requested before any is awaited go together, because each statement is a round trip. */
 function createJoinedReads(rows: Pick<Rows, 'row' | 'several'>): RowReader {
   let waiting: { readonly reads: RowRead[]; readonly found: Promise<readonly (Row | undefined)[]> } | undefined;
 
   async function readNext(reads: readonly RowRead[]): Promise<readonly (Row | undefined)[]> {
-    await undefined; // Whoever asks meanwhile joins.
+    await undefined; // concurrent reads join here
     waiting = undefined;
     const [only] = reads;
     if (reads.length === 1 && 'id' in only!) return [await rows.row(only.kind, only.id)];

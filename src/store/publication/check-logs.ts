@@ -2,21 +2,21 @@ import { PublicationBatch, PublicationHead } from '#domain/documents/publication
 import { ownerOf } from '../document-id.js';
 import { createLogCheck, type LogCheck } from './log-check.js';
 
-/** A document as it was found on disk. */
+/** A document as read from disk. */
 interface Entry {
   readonly kind: string | undefined;
   readonly id: string;
   readonly body: unknown;
 }
 
-/** Looks through all documents of one moment, by id, for logs that are not the chain that was written. */
+/** Checks all documents of a snapshot, by id, for logs with a broken chain. */
 export interface LogsCheck {
   look(entry: Entry): void;
-  /** Once every document was looked at: the first fault of each log, by index. */
+  /** Returns the first fault of each log, by index, after all documents were read. */
   faults(): readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** Chains of hashes alone: whoever can write a home can write its keys, too. */
+/** Checks only hash chains, because a writer of a home can replace its keys too. */
 export function createLogsCheck(): LogsCheck {
   const logs = new Map<string, LogCheck>();
   const heads = new Map<string, PublicationHead>();
@@ -41,7 +41,7 @@ export function createLogsCheck(): LogsCheck {
         const head = heads.get(indexId);
         const found = logs.get(indexId)?.last().hash;
         if (found !== head?.hash && !faults.has(indexId))
-          faults.set(indexId, `it ends with another entry than number ${head?.seq ?? 'none'}, which its head names`);
+          faults.set(indexId, `it does not end with entry ${head?.seq ?? 'none'}, which its head names`);
       }
       return [...faults].map(([name, reason]) => ({ name, reason }));
     },

@@ -1,19 +1,19 @@
 import { NO_HASH, PublicationEntry } from '#domain/documents/publication-document.js';
 import { hashOf } from './statement-hash.js';
 
-/** The first thing that is wrong with a log. */
+/** The first fault of a log. */
 export interface LogFault {
-  /** Number of the entry: that it should have where it is missing. */
+  /** Number of the entry; for a missing one, the number that it should have. */
   readonly seq: number;
-  /** One clause: `its hash is not that of its content`. */
+  /** One clause: `its hash does not match its content`. */
   readonly reason: string;
 }
 
-/** Looks at a log entry by entry. */
+/** Checks a log entry by entry. */
 export interface LogCheck {
   /** Error of the next entry; undefined if it is valid. */
   next(entry: unknown): LogFault | undefined;
-  /** The last sound entry. */
+  /** Returns the last valid entry. */
   last(): { readonly seq: number; readonly hash: string };
 }
 
@@ -24,19 +24,18 @@ export function createLogCheck(faultOfSignature: ((entry: PublicationEntry) => s
   let indexId: string | undefined;
 
   function faultOf(parsed: PublicationEntry): string | undefined {
-    if (seq === 0 && parsed.seq > 1)
-      return `it is missing: this is not the whole log, it begins with entry ${parsed.seq}`;
+    if (seq === 0 && parsed.seq > 1) return `it is missing: the log is incomplete and begins with entry ${parsed.seq}`;
     if (parsed.seq !== seq + 1) return `it has the number ${parsed.seq}`;
-    if (indexId !== undefined && parsed.index_id !== indexId) return `it is of the index ${parsed.index_id}`;
-    if (parsed.previous !== hash) return 'its previous hash is not that of the entry before';
-    if (hashOf(parsed) !== parsed.hash) return 'its hash is not that of its content';
+    if (indexId !== undefined && parsed.index_id !== indexId) return `it belongs to the index ${parsed.index_id}`;
+    if (parsed.previous !== hash) return 'its previous hash does not match the entry before it';
+    if (hashOf(parsed) !== parsed.hash) return 'its hash does not match its content';
     return faultOfSignature?.(parsed);
   }
 
   return {
     next(entry) {
       const parsed = PublicationEntry.safeParse(entry).data;
-      const reason = parsed === undefined ? 'it is no entry of a log' : faultOf(parsed);
+      const reason = parsed === undefined ? 'it is not an entry of a log' : faultOf(parsed);
       if (parsed === undefined || reason !== undefined) return { seq: seq + 1, reason: reason! };
       ({ seq, hash } = parsed);
       indexId = parsed.index_id;

@@ -11,7 +11,7 @@ import type { DocumentReader, DocumentTransaction } from '../port.js';
 import { latestTime } from '../timestamp.js';
 
 /**
- * Where the log of an index ends; undefined where nothing was published.
+ * Returns the end of the log of an index; undefined if nothing was published.
  * @throws Refusal DOCUMENT_UNREADABLE
  */
 export async function logHead(
@@ -25,7 +25,7 @@ export async function logHead(
   return head;
 }
 
-/** The entries of a log in their order, batch by batch. @throws Refusal DOCUMENT_UNREADABLE */
+/** Reads the entries of a log in batches, in order. @throws Refusal DOCUMENT_UNREADABLE */
 export async function* logBatches(
   reader: Pick<DocumentReader, 'get'>,
   indexId: string,
@@ -38,7 +38,7 @@ export async function* logBatches(
   }
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE for a log of which any batch is missing or damaged @cost a reading of the log */
+/** @throws Refusal DOCUMENT_UNREADABLE for a log with a missing or damaged batch @cost a read of the log */
 export async function assertReadable(
   reader: Pick<DocumentReader, 'get'>,
   indexId: string,
@@ -46,7 +46,7 @@ export async function assertReadable(
 ): Promise<void> {
   for (let batch = 1; batch <= batches; batch++) {
     if ((await batchOf(reader, indexId, batch)) === undefined) throw unreadable(indexId);
-    await setImmediate(); // Others have their turn.
+    await setImmediate(); // lets other work run
   }
 }
 
@@ -60,9 +60,9 @@ async function batchOf(
 }
 
 /**
- * The latest of a time and of those of the last entries of all logs, which no entry of a log is after. A log that cannot
- * be read says nothing.
- * @cost two reads a log
+ * Returns the latest of a time and of those of the last entries of all logs, so that no entry of a log is later.
+ * Ignores an unreadable log.
+ * @cost two reads per log
  */
 export async function timeAfterLogs(reader: Pick<DocumentReader, 'get' | 'ids'>, now: string): Promise<string> {
   let latest = now;
@@ -76,7 +76,7 @@ export async function timeAfterLogs(reader: Pick<DocumentReader, 'get' | 'ids'>,
   return latest;
 }
 
-/** Adds entries, which follow the last one, to the end of a log. */
+/** Appends entries, which follow the last one, to a log. */
 export async function appendEntries(
   tx: DocumentTransaction,
   indexId: string,
@@ -88,7 +88,7 @@ export async function appendEntries(
     const batch: PublicationBatch = { entries: entries.slice(from, from + BATCH_ENTRIES_MAX) };
     await tx.put('publication', numberedId(indexId, batches), batch);
   }
-  const { seq, hash } = entries.at(-1)!; // Nobody appends nothing.
+  const { seq, hash } = entries.at(-1)!; // callers append at least one entry
   await tx.put('publication-head', indexId, { seq, hash, batches } satisfies PublicationHead);
 }
 

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 
-/** An entry, a seal or a manifest, with what a signature adds to it. */
+/** An entry, a seal or a manifest, with its hash and signature. */
 type Signable = object & Partial<Pick<PublicationEntry, 'hash' | 'signature'>>;
 
-/** SHA-256 of the canonical JSON of what is signed, without its hash and signature. */
+/** Returns the SHA-256 of the canonical JSON of a statement, without its hash and signature. */
 export function hashOf({ hash: _hash, signature: _signature, ...stated }: Signable): string {
   return createHash('sha256').update(canonicalJson(stated)).digest('hex');
 }

@@ -2,15 +2,15 @@ import type { PublicationEntry, PublicKey } from '#domain/documents/publication-
 import { createLogCheck, type LogFault } from './log-check.js';
 import { isSigned } from './signing.js';
 
-/** What a log is held against. */
+/** Reference data for the verification of a log. */
 export interface LogTerms {
-  /** Keys by id; null where there are none to look at, and signatures are not verified. */
+  /** Keys by id; null if there are none, and signatures are not verified. */
   readonly keys: ReadonlyMap<string, PublicKey> | null;
-  /** Hash that the last entry must have; null where it is not known, and missing last entries are not noticed. */
+  /** Expected hash of the last entry; null if it is unknown, so that missing last entries go unnoticed. */
   readonly head: string | null;
 }
 
-/** A log that is as it was written. */
+/** Verdict on an intact log. */
 export interface SoundLog {
   readonly entries: number;
   /** Hash of the last entry. */
@@ -18,8 +18,8 @@ export interface SoundLog {
 }
 
 /**
- * Holds entries, in the order of their log, to their chain of hashes and to their signatures.
- * @cost 0.1 ms an entry
+ * Verifies the hash chain and the signatures of entries, in log order.
+ * @cost 0.1 ms per entry
  */
 export function verifyLog(entries: Iterable<unknown>, terms: LogTerms): SoundLog | LogFault {
   const { keys } = terms;
@@ -34,14 +34,14 @@ export function verifyLog(entries: Iterable<unknown>, terms: LogTerms): SoundLog
     : { seq: seq + 1, reason: `it is missing: the log ends with ${hash}, not with ${terms.head}` };
 }
 
-/** What is signed, by which key and when. */
+/** Signed hash, with its key and time. */
 export type Signed = Pick<PublicationEntry, 'hash' | 'signature' | 'key_id' | 'at'>;
 
-/** What is wrong with a signature; undefined when nothing is. */
+/** Returns the fault of a signature; undefined if it is valid. */
 export function signatureFault(entry: Signed, keys: ReadonlyMap<string, PublicKey>): string | undefined {
   const key = keys.get(entry.key_id);
-  if (key === undefined) return `its key ${entry.key_id} is not known`;
-  if (!isSigned(entry, key)) return `its signature is not one of the key ${entry.key_id}`;
+  if (key === undefined) return `its key ${entry.key_id} is unknown`;
+  if (!isSigned(entry, key)) return `its signature does not match the key ${entry.key_id}`;
   const isValid = entry.at >= key.valid_from && (key.valid_until === null || entry.at <= key.valid_until);
   return isValid ? undefined : `its key ${entry.key_id} was not valid at ${entry.at}`;
 }

@@ -4,15 +4,15 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { BodyReader, DocumentKind, DocumentReader, DocumentStore, DocumentTransaction } from '../port.js';
 import { currentReach } from './reach-context.js';
 
-/** How the document that a reach is asked about is named. */
+/** Rule that maps a document to the subject of an access check. */
 interface Guarded {
   /** Kind of the document that it belongs to. */
   readonly of: DocumentKind;
-  /** Its id, by its key and its body; undefined of a body that does not name it. */
+  /** Returns the id of that document from its key and its body; undefined if the body does not name it. */
   subject(id: string, body: unknown): string | undefined;
-  /** Whether it is read by its id whoever asks: its routes look at the id. */
+  /** True if reads by id are unrestricted, because its routes check the id. */
   readonly isReadById?: true;
-  /** Whether others than its subject's may write it: it is named by chance. */
+  /** True if clients other than the subject's may write it, because its id is random. */
   readonly isNamedByChance?: true;
 }
 
@@ -24,8 +24,8 @@ const member = (name: string) => (body: unknown) => {
 };
 
 /**
- * Documents that a reach limits. The store of prices that is served belongs to everybody, so stores are read by id;
- * they are listed and written by those whose they are.
+ * Documents that access limits. The served store of prices is shared, so stores are read by id; only their owners list
+ * and write them.
  */
 const GUARDED: Partial<Record<DocumentKind, Guarded>> = {
   index: byId('index'),
@@ -58,16 +58,16 @@ const GUARDED: Partial<Record<DocumentKind, Guarded>> = {
   },
 };
 
-/** Room for the ordinal of a reach below a revision. */
+/** Space for the ordinal of an access below a revision. */
 const REACHES_MAX = 2 ** 16;
 
 /**
- * A document store that shows each request what its client may reach: other documents are absent, and cannot be
- * written. What the service does of itself sees everything.
+ * Wraps a document store so that each request sees only the documents that its client may access: others are absent
+ * and cannot be written. The service's own work sees all.
  */
 export function guardDocuments(documents: DocumentStore): DocumentStore {
   const ordinals = new Map<string, number>();
-  /** What was worked out for one reach holds for no other. */
+  /** Returns the ordinal of an access, because cached results of one access are invalid for another. */
   function ordinalOf({ prefixes, shared }: Reach): number {
     const name = JSON.stringify([prefixes, [...shared]]);
     const known = ordinals.get(name);
@@ -102,7 +102,7 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
   };
 }
 
-/** Stands for a document that is left out, which no count of unreadable ones has. */
+/** Marks an omitted document, which does not count as unreadable. */
 const HIDDEN = Symbol('hidden');
 
 function guardedReader(reader: DocumentReader, reachNow: () => Reach | undefined): DocumentReader {
@@ -135,7 +135,7 @@ function guardedTransaction(tx: DocumentTransaction, reach: Reach): DocumentTran
     if (guarded === undefined || guarded.isNamedByChance === true) return;
     const owner = guarded.subject(id, undefined);
     if (owner !== undefined && isWithin(reach, owner)) return;
-    // Paths were looked at before: the id is that of a new document, and is refused whether one is stored under it or not.
+    // Paths were checked before: the id is that of a new document, and is refused whether a document has it or not.
     throw outside({ ...reach, isHidden: false }, guarded.of, owner ?? id);
   }
   return {
@@ -152,7 +152,7 @@ function guardedTransaction(tx: DocumentTransaction, reach: Reach): DocumentTran
   };
 }
 
-/** The refusal of an id that a client may not name. */
+/** Creates the refusal of an id that a client may not name. */
 export function outside({ isHidden, prefixes }: Reach, kind: string, id: string): Refusal {
   const missing = isHidden ? MISSING_CODES.get(kind) : undefined;
   if (missing !== undefined) return new Refusal(missing, `No ${kind.replaceAll('-', ' ')} is stored under ${id}.`);

@@ -7,43 +7,43 @@ import { makeFolder } from '../files/make-folder.js';
 import type { OpenObject } from './s3-client.js';
 
 /**
- * Files of objects in a folder of this machine, which its processes share. A file is there under its name only when all
- * of it is; beside it lies its SHA-256, which it is compared with when a process first uses it.
+ * Cache of objects as files of a local folder, which processes of the machine share. A file appears under its name
+ * only when it is complete; next to it is its SHA-256, which is checked when a process first uses it.
  */
 export interface ObjectCache {
-  /** Path of the file of a name, whether or not it is there. */
+  /** Returns the path for a name, even if the file is absent. */
   path(name: string): string;
-  /** Whether the file is there with its content. @cost of other threads, once a process and file */
+  /** Returns true if the file exists with its content. @cost of other threads, once per process and file */
   has(name: string): Promise<boolean>;
-  /** Takes an object in. @throws Refusal DOCUMENT_UNREADABLE when its content is not what its writer has said */
+  /** Stores an object. @throws Refusal DOCUMENT_UNREADABLE if its content does not match its writer's hash */
   fill(name: string, object: OpenObject): Promise<void>;
-  /** Takes bytes in that this process has written. */
+  /** Stores bytes that this process wrote. */
   put(name: string, bytes: Uint8Array, sha256: string): Promise<void>;
-  /** Takes a file in under another name as well; one that is not there is fine. */
+  /** Stores a file under another name too; ignores an absent one. */
   link(from: string, to: string): Promise<void>;
-  /** Absent ones are fine. */
+  /** Removes a file; ignores an absent one. */
   remove(name: string): Promise<void>;
 }
 
 export interface ObjectCacheOptions {
   readonly folder: string;
-  /** Files beyond so many bytes go, those first that were used longest ago. */
+  /** Maximum size of the cache; the least recently used files are removed. */
   readonly bytesMax: number;
   readonly now?: () => number;
 }
 
-/** A file that was used within this time stays: its path may be on its way to a thread. */
+/** Time since its last use during which a file is kept: a thread may be about to open it. */
 const IN_USE_MS = 600_000;
-/** How often a use is noted. */
+/** Resolution of recorded uses. */
 const NOTED_MS = 60_000;
-/** Share of the bound that is taken in between two looks at what is there. */
+/** Share of the maximum size that may be stored between two checks of the folder. */
 const LOOK_SHARE = 0.05;
 const SUM = '.sha256';
 
 export async function openObjectCache({ folder, bytesMax, now = Date.now }: ObjectCacheOptions): Promise<ObjectCache> {
   await makeFolder(folder);
   const path = (name: string): string => join(folder, name);
-  /** Files that were compared with their hash, as they were then. */
+  /** Metadata of files at their last hash check. */
   const known = new Map<string, string>();
   const notedAt = new Map<string, number>();
   let takenIn = 0;
@@ -54,7 +54,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
     for (const file of [path(name), path(`${name}${SUM}`)]) await rm(file, { force: true });
   }
 
-  /** What changes when the content does; undefined where there is no file. */
+  /** Returns metadata that changes with the content; undefined if there is no file. */
   async function markOf(name: string): Promise<string | undefined> {
     const found = await stat(path(name)).catch(() => undefined);
     return found && `${found.ino} ${found.size} ${found.mtimeMs}`;
@@ -65,11 +65,11 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
       const sum = await readFile(path(`${name}${SUM}`), 'utf8');
       return (await sha256OfFile(path(name))) === sum;
     } catch {
-      return false; // What cannot be read is fetched again, whatever the reason.
+      return false; // an unreadable file is fetched again, whatever the reason
     }
   }
 
-  /** The access time says when a file was last used, on every file system. */
+  /** Records a use as the access time, which works on every file system. */
   async function note(name: string): Promise<void> {
     if (now() - (notedAt.get(name) ?? 0) < NOTED_MS) return;
     notedAt.set(name, now());
@@ -104,8 +104,8 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   }
 
   /**
-   * Path of a file that is being written; one that a process left behind goes as any other. The folder is made where it
-   * has gone: it holds copies alone, and somebody may have tidied it away.
+   * Returns the path of a new draft; a draft that a process left behind is removed like any file. Recreates a missing
+   * folder: it contains only copies, and an operator may have deleted it.
    */
   async function newDraft(): Promise<string> {
     await makeFolder(folder);
@@ -121,7 +121,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
         if (!(await isIntact(name))) return false;
         known.set(name, mark);
       }
-      await note(name).catch(() => {}); // Another process has just removed it, or may not write here.
+      await note(name).catch(() => {}); // another process may just have removed it, or the folder may be read-only
       return (await markOf(name)) !== undefined;
     },
     async fill(name, { body, bytes, sha256 }) {
@@ -160,7 +160,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
         await link(path(`${from}${SUM}`), path(`${to}${SUM}`));
         await link(path(from), path(to));
       } catch {
-        return remove(to); // It is fetched when it is read.
+        return remove(to); // it is fetched when it is read
       }
       const mark = known.get(from);
       if (mark !== undefined) known.set(to, mark);

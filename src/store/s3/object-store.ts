@@ -15,15 +15,15 @@ import { createS3Client, type OpenObject, type S3Client } from './s3-client.js';
 export interface ObjectArtifactsOptions {
   readonly access: S3Access;
   readonly cache: ObjectCacheOptions;
-  /** Of the volume of the cache. */
+  /** Free space of the cache's volume. */
   readonly freeSpace: FreeSpace;
   readonly hashApart?: HashApart | undefined;
 }
 
-/** How long a request waits for an object of which nothing comes; jobs wait as long as the client does by itself. */
+/** Maximum wait of a request for an object without data; jobs wait as long as the client's default. */
 const REQUEST_PATIENCE = { patienceMs: 1000, answerMs: 3000 };
 
-/** Artifacts as objects of a bucket. They are read as files of a cache, so that a thread takes them where it is. */
+/** Opens artifacts as objects of a bucket. They are read as files of a cache, so that threads can open them by path. */
 export async function openObjectArtifacts(options: ObjectArtifactsOptions): Promise<ArtifactStore> {
   const { access, cache, freeSpace, hashApart } = options;
   const client = createS3Client(access);
@@ -38,14 +38,14 @@ export async function openObjectArtifacts(options: ObjectArtifactsOptions): Prom
   return { ...objectArtifacts(opened, client), forRequests };
 }
 
-/** Objects that are removed at once: a job in parts has thousands. */
+/** Number of concurrent removals: a job in parts has thousands. */
 const REMOVED_AT_ONCE = 64;
-/** Looks at objects at once, how many are remembered, and for how long. */
+/** Limits of checks of objects: concurrency; the number and the age of remembered ones follow. */
 const LOOKS_AT_ONCE = 16;
 const LOOKED_MAX = 32_768;
 const LOOKED_MS = 60_000;
 
-/** Whether an object is what its writer has said. */
+/** Returns true if an object matches the data of its writer. */
 const isObjectOf = ({ bytes, sha256 }: DatedArtifact['ref'], object: Omit<OpenObject, 'body'> | undefined): boolean =>
   object?.bytes === bytes && object.sha256 === sha256;
 
@@ -54,17 +54,17 @@ interface OpenedObjects extends ObjectArtifactsOptions {
   readonly cached: ObjectCache;
   /** The folder of the cache. */
   readonly files: ArtifactStore;
-  /** Files that a thread of this process makes here and no other needs. */
+  /** Local files of threads of this process that no other process needs. */
   readonly claimed: Set<string>;
 }
 
-/** @param reader with the patience of whoever reads */
+/** @param reader reads with the patience of its caller */
 function objectArtifacts(
   { access, cache, freeSpace, client, cached, files, claimed }: OpenedObjects,
   reader: Pick<S3Client, 'get' | 'look'>,
 ): ArtifactStore {
   const coming = new Map<string, Promise<void>>();
-  /** Time of the last look at objects that were there, the oldest first. */
+  /** Time of the last check of existing objects, the oldest first. */
   const lookedAt = new Map<string, number>();
 
   async function fetch(name: string): Promise<void> {
@@ -76,7 +76,7 @@ function objectArtifacts(
     if (isThere === undefined) throw damagedArtifact(name);
   }
 
-  /** Those who want the same object at once wait for one. */
+  /** Fetches an object; concurrent callers share one fetch. */
   async function ensure(name: string): Promise<void> {
     if (claimed.has(name) || (await cached.has(name))) return;
     const own = coming.get(name) ?? fetch(name).finally(() => coming.delete(name));
@@ -84,7 +84,7 @@ function objectArtifacts(
     await own;
   }
 
-  /** Looks for a copy here, then for the object. It never changes by itself: the answer holds for a while. */
+  /** Checks for a local copy, then for the object. Objects never change, so the answer is cached for a while. */
   async function isThere(ref: DatedArtifact['ref']): Promise<boolean> {
     const { name } = ref;
     if (await cached.has(name)) return true;
@@ -96,8 +96,8 @@ function objectArtifacts(
     return true;
   }
 
-  /** Does something with files; a damaged one is fetched once more. */
-  async function mended<T>(ref: ArtifactRef, work: () => Promise<T>): Promise<T> {
+  /** Runs work on files; a damaged one is fetched again. */
+  async function withRefetch<T>(ref: ArtifactRef, work: () => Promise<T>): Promise<T> {
     await ensure(ref.name);
     try {
       return await work();
@@ -126,7 +126,7 @@ function objectArtifacts(
 
   async function discardOne(name: string): Promise<void> {
     await cached.remove(name);
-    // One that could not be copied stays for a later sweep.
+    // An object that could not be copied stays for a later sweep.
     if (await client.copy(name, inTrash(name))) await client.remove(name);
   }
 
@@ -164,17 +164,17 @@ function objectArtifacts(
         throw thrown;
       }
     },
-    settle: async () => {}, // An object that was sent or copied is there.
+    settle: async () => {}, // a sent or copied object is already durable
     async stream(ref, range) {
-      return mended(ref, () => files.stream(ref, range));
+      return withRefetch(ref, () => files.stream(ref, range));
     },
-    read: (ref, range) => mended(ref, () => files.read(ref, range)),
+    read: (ref, range) => withRefetch(ref, () => files.read(ref, range)),
     async isIntact(ref) {
       try {
         await ensure(ref.name);
         return await files.isIntact(ref);
       } catch {
-        return false; // What cannot be read is not intact, whatever the reason.
+        return false; // an unreadable object is not intact, whatever the reason
       }
     },
     async damaged(artifacts) {
@@ -226,7 +226,7 @@ function objectArtifacts(
   };
 }
 
-/** Name of a discarded object. */
+/** Returns the name of a discarded object. */
 const inTrash = (name: string): string => `${TRASH}/${name}`;
 
 async function readSlice(file: FileHandle, start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {

@@ -4,7 +4,9 @@ import { wholeOf } from '#base/memory/made-bytes.js';
 import { openObjectCache } from './object-cache.js';
 import { createS3Client } from './s3-client.js';
 
-/** Writes artifacts as objects. They go to the cache of this machine too, where they are read next. */
+/**
+ * Opens a writer of artifacts as objects. It also stores them in the cache of this machine, where they are read next.
+ */
 export async function openObjectWriter(
   destination: Extract<ArtifactDestination, { readonly kind: 's3' }>,
 ): Promise<ArtifactWriter> {
@@ -14,7 +16,7 @@ export async function openObjectWriter(
     async write(contents) {
       const outcomes = await Promise.allSettled(
         contents.map(async ({ name, bytes: content }) => {
-          const bytes = content instanceof Uint8Array ? content : wholeOf(content); // It is signed by its hash before it is sent.
+          const bytes = content instanceof Uint8Array ? content : wholeOf(content); // the signature before the request covers its hash
           const sha256 = createHash('sha256').update(bytes).digest('hex');
           await client.put(name, bytes, sha256);
           await cache.put(name, bytes, sha256);
@@ -23,7 +25,7 @@ export async function openObjectWriter(
       );
       const failure = outcomes.find((outcome) => outcome.status === 'rejected');
       if (failure !== undefined) {
-        // What cannot be removed now is nobody's, and is removed a day later.
+        // Objects that cannot be removed now are orphaned, and are removed a day later.
         await Promise.allSettled(contents.map(({ name }) => client.remove(name)));
         throw failure.reason;
       }

@@ -1,24 +1,24 @@
-/** Why a certificate is not trusted, which no time heals; undefined for another failure. */
+/** Returns the reason why a certificate is not trusted, which waiting cannot fix; undefined for another failure. */
 export function distrustOf(cause: unknown): string | undefined {
   const code = codeOf(cause);
   return code !== undefined && /CERT|UNABLE_TO_/.test(code) ? code : undefined;
 }
 
-/** Whether what answers does not speak TLS, by the first bytes of its answer. */
+/** Returns true if the first bytes of the response are not TLS. */
 export const isWithoutTls = (cause: unknown): boolean =>
   /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(codeOf(cause) ?? '');
 
-/** Code of what a request failed with before there was an answer. */
+/** Returns the error code of a request that failed before a response. */
 const codeOf = (cause: unknown): string | undefined =>
   ((cause as Error | undefined)?.cause as NodeJS.ErrnoException | undefined)?.code;
 
-/** Why there was no answer that helps, in a few words. @param said status and code of an answer; empty without one */
+/** Describes the failure of a request in a few words. @param said status and code of a response; empty if there was no response */
 export function reasonOf(said: string, cause: unknown): string {
   if (said !== '') return `: it answers ${said}`;
   const { code, name, message } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as NodeJS.ErrnoException;
-  if (name === 'TimeoutError') return ': it does not answer'; // Its code is a number of the past.
-  // What accepts a connection and closes it without an answer may want TLS.
-  if (code === 'UND_ERR_SOCKET') return ': it closes the connection without an answer, as a port of https:// does';
+  if (name === 'TimeoutError') return ': it does not answer'; // its code is a legacy number
+  // A server that accepts a connection and closes it without a response may expect TLS.
+  if (code === 'UND_ERR_SOCKET') return ': it closes the connection without an answer, like an https:// port';
   const why = code ?? message;
   return why ? `: ${why}` : '';
 }

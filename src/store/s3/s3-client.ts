@@ -10,64 +10,64 @@ import { timedRequest } from '#base/tracing/object-requests.js';
 import { distrustOf, isWithoutTls, reasonOf } from './request-failure.js';
 import type { S3Access } from '../access/s3-access.js';
 
-/** An object as a listing shows it. */
+/** An object in a listing. */
 export interface ListedObject {
   readonly name: string;
   /** Time of its last write, ms since 1970. */
   readonly writtenAt: number;
 }
 
-/** Bytes to be sent that are fetched piece by piece. */
+/** Bytes to send, fetched piece by piece. */
 export interface ObjectSource {
   readonly length: number;
   slice(start: number, end: number): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** An object on its way. */
+/** A response with an object. */
 export interface OpenObject {
   readonly body: AsyncIterable<Uint8Array>;
   readonly bytes: number;
-  /** SHA-256 that its writer has said, hex; undefined for an object of somebody else. */
+  /** SHA-256 from its writer, hex; undefined for an object of another program. */
   readonly sha256: string | undefined;
 }
 
 /**
- * Objects of a bucket below one prefix. Failures that may pass are tried again.
- * Each call: @throws Refusal STORE_UNAVAILABLE; a PlaceFault for what only another setting mends
+ * Objects of a bucket under one prefix. Temporary failures are retried. Each call: @throws Refusal STORE_UNAVAILABLE;
+ * a PlaceFault for a failure that needs other settings
  */
 export interface S3Client {
-  /** Writes an object; the service compares it with its SHA-256. @param sha256 of the bytes, hex */
+  /** Writes an object; the service verifies its SHA-256. @param sha256 of the bytes, hex */
   put(name: string, content: Uint8Array | ObjectSource, sha256: string): Promise<void>;
   /**
-   * Reads an object, from its beginning again where its bytes cease to come.
-   * @returns what `take` makes of it; undefined where there is none
+   * Reads an object, again from its beginning if the transfer breaks off.
+   * @returns the result of `take`; undefined if there is no object
    */
   get<T>(name: string, take: (object: OpenObject) => Promise<T>): Promise<T | undefined>;
-  /** Size and hash of an object as the service has them; undefined where there is none. */
+  /** Returns size and hash of an object; undefined if there is none. */
   look(name: string): Promise<Omit<OpenObject, 'body'> | undefined>;
-  /** An object under another name, by the service itself. @returns whether it was there */
+  /** Copies an object within the service. @returns true if it existed */
   copy(from: string, to: string): Promise<boolean>;
-  /** Absent ones are fine. */
+  /** Removes an object; ignores an absent one. */
   remove(name: string): Promise<void>;
   list(): AsyncIterable<ListedObject>;
-  /** Why keys that still hold could not be renewed; undefined while they could. */
+  /** Returns the reason why keys that are still valid could not be renewed; undefined if there is none. */
   renewalFault(): string | undefined;
 }
 
-/** Larger objects are sent in parts of this size: the least that makes a request worth its while. */
+/** Size of the parts of larger objects: the minimum that makes a request worthwhile. */
 const PART_BYTES = 16 << 20;
-/** Parts on their way at once. */
+/** Maximum number of concurrent parts. */
 const PARTS_MAX = 4;
-/** How long a failure that may pass is tried again: a restart of the service, a switch of the network. */
+/** Time for which a temporary failure is retried: a restart of the service, a switch of the network. */
 const PATIENCE_MS = 45_000;
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 2000;
-/** A request without an answer, or an object without another byte, for so long is given up. */
+/** Time without a response, or without another byte of an object, after which a request is aborted. */
 const ANSWER_MS = 60_000;
 const SHA256 = 'x-amz-meta-sha256';
 const NO_BUCKET = 'NoSuchBucket';
 
-/** A failure that is waited out: whether it has been borne long enough, and the pause before the next try. */
+/** Retries of a temporary failure: the end of the patience, and the pause before the next try. */
 interface Patience {
   isOver(): boolean;
   pause(): Promise<void>;
@@ -85,22 +85,22 @@ function patienceOf(ms: number): Patience {
   };
 }
 
-/** Bytes of an object that ceased to come: the service or the network has gone. */
+/** Thrown when the transfer of an object breaks off, because the service or the network is unavailable. */
 class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-/** Gives a request up when nothing of its answer has come for so long. */
+/** Aborts a request without data for some time. */
 interface Silence {
   readonly signal: AbortSignal;
   broken(): void;
-  /** Gives up what is left of the request. */
+  /** Aborts the rest of the request. */
   end(): void;
 }
 
-function silenceOf(ms: number): Silence {
+function createSilenceTimer(ms: number): Silence {
   const request = new AbortController();
-  const timer = setTimeout(() => request.abort(new DOMException(`nothing came for ${ms} ms`, 'TimeoutError')), ms);
+  const timer = setTimeout(() => request.abort(new DOMException(`no data for ${ms} ms`, 'TimeoutError')), ms);
   return {
     signal: request.signal,
     broken: () => void timer.refresh(),
@@ -118,11 +118,11 @@ async function* arriving(body: ReadableStream<Uint8Array>, silence: Silence): As
       yield bytes;
     }
   } catch (cause) {
-    throw new Interrupted('the bytes ceased to come', { cause });
+    throw new Interrupted('the transfer broke off', { cause });
   }
 }
 
-/** How long failures are borne. */
+/** Time for which failures are retried. */
 export interface S3Patience {
   readonly patienceMs?: number;
   readonly answerMs?: number;
@@ -138,7 +138,7 @@ export function createS3Client(
   const root = `${endpoint}/${bucket}`;
   const urlOf = (name: string): string => `${root}/${encodeURI(prefix)}${name}`;
 
-  /** One request, again while it fails in a way that may pass. @param known statuses that the caller understands */
+  /** Sends one request, and retries temporary failures. @param known statuses that the caller handles */
   async function ask(url: string, init: RequestInit, known: readonly number[] = []): Promise<Response> {
     for (const patience = patienceOf(patienceMs); ; await patience.pause()) {
       const { answer, cause, used } = await attempt(url, init);
@@ -149,17 +149,14 @@ export function createS3Client(
         if (answer.ok) return answer;
         const code = (await answer.text()).match(/<Code>(\w{1,64})<\/Code>/)?.[1] ?? '';
         said = `${answer.status} ${code}`.trim();
-        // A bucket that is missing says nothing of its objects.
+        // A missing bucket is no statement about an object.
         if (code === NO_BUCKET) throw new PlaceFault(`The object store ${endpoint} has no bucket ${bucket}.`);
         if (known.includes(answer.status)) return answer;
         const isOld = used !== undefined && EXPIRED.test(code) && keys.expired(used);
         if (!isOld && !mayPass(answer.status, code)) throw new PlaceFault(refusalOf(access, answer.status, code));
       }
       if (isWithoutTls(cause))
-        throw new PlaceFault(
-          `At ${endpoint} an answer comes without TLS: is it http:// in AWS_ENDPOINT_URL_S3?`,
-          cause,
-        );
+        throw new PlaceFault(`${endpoint} answers without TLS: should AWS_ENDPOINT_URL_S3 begin with http://?`, cause);
       const distrust = distrustOf(cause);
       if (distrust !== undefined)
         throw new PlaceFault(`The certificate of the object store is refused: ${distrust}.`, cause);
@@ -191,7 +188,7 @@ export function createS3Client(
       const send = async (): Promise<void> => {
         for (let i = next++; i * PART_BYTES < length; i = next++) {
           const part = await slice(i * PART_BYTES, Math.min((i + 1) * PART_BYTES, length));
-          const init = { method: 'PUT', body: part, headers: await checked(part) };
+          const init = { method: 'PUT', body: part, headers: await checksumHeader(part) };
           const sent = await ask(`${url}?partNumber=${i + 1}&${upload}`, init);
           tags[i] = sent.headers.get('etag') ?? '';
         }
@@ -200,10 +197,10 @@ export function createS3Client(
       const parts = tags.map((tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`);
       const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
       const ended = await ask(`${url}?${upload}`, { method: 'POST', body });
-      // The status comes before the parts are joined.
+      // The status is sent before the parts are joined.
       if ((await ended.text()).includes('<Error>')) throw unavailable('The object store could not join parts.');
     } catch (thrown) {
-      await attempt(`${url}?${upload}`, { method: 'DELETE' }); // What is left is the service's to expire.
+      await attempt(`${url}?${upload}`, { method: 'DELETE' }); // the service expires the rest
       throw thrown;
     }
   }
@@ -218,7 +215,7 @@ export function createS3Client(
     },
     async get(name, take) {
       for (const patience = patienceOf(patienceMs); ; await patience.pause()) {
-        const silence = silenceOf(answerMs);
+        const silence = createSilenceTimer(answerMs);
         try {
           const { ok, headers, body } = await ask(urlOf(name), { signal: silence.signal }, [404]);
           if (!ok || body === null) return undefined;
@@ -226,7 +223,7 @@ export function createS3Client(
           return await take({ body: arriving(body, silence), bytes, sha256: headers.get(SHA256) ?? undefined });
         } catch (thrown) {
           if (!(thrown instanceof Interrupted)) throw thrown;
-          if (patience.isOver()) throw unavailable(`The object store ${endpoint} broke off an answer.`, thrown);
+          if (patience.isOver()) throw unavailable(`The object store ${endpoint} broke off a response.`, thrown);
         } finally {
           silence.end();
         }
@@ -262,11 +259,11 @@ export function createS3Client(
   };
 }
 
-/** An answer, or why there is none. */
+/** A response, or the reason why there is none. */
 interface Attempt {
   readonly answer?: Response;
   readonly cause?: unknown;
-  /** Keys that the request was signed with. */
+  /** Keys that signed the request. */
   readonly used?: Keys;
 }
 
@@ -286,26 +283,26 @@ const sourceOf = (bytes: Uint8Array): ObjectSource => ({
   slice: async (start, end) => unshared(bytes.subarray(start, end)),
 });
 
-/** A body that can be sent: that of a run lies in shared memory, which `fetch` does not take. */
+/** Copies a body for `fetch`, which does not accept shared memory, where the body of a run is. */
 function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  return bytes.buffer instanceof SharedArrayBuffer ? new Uint8Array(bytes) : (bytes as Uint8Array<ArrayBuffer>); // Not shared.
+  return bytes.buffer instanceof SharedArrayBuffer ? new Uint8Array(bytes) : (bytes as Uint8Array<ArrayBuffer>); // not shared
 }
 
-/** Header by which a service refuses a body that is another one. */
-async function checked(bytes: Uint8Array<ArrayBuffer>): Promise<Record<string, string>> {
+/** Returns the header with which a service refuses a corrupted body. */
+async function checksumHeader(bytes: Uint8Array<ArrayBuffer>): Promise<Record<string, string>> {
   const digest = await webcrypto.subtle.digest('SHA-256', bytes);
   return { 'x-amz-content-sha256': Buffer.from(digest).toString('hex') };
 }
 
 const EXPIRED = /^(ExpiredToken|InvalidToken)$/;
 
-/** What to look at where a service refuses, by its words; none of them is repeated but the code. */
+/** Setting to check by the error code of a service; only the code is repeated. */
 const SETTINGS: readonly (readonly [code: RegExp, setting: string])[] = [
   [
     /^(InvalidAccessKeyId|SignatureDoesNotMatch)$/,
-    'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or those of the profile, are not a pair that it knows',
+    'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or those of the profile, are unknown to it',
   ],
-  [EXPIRED, 'AWS_SESSION_TOKEN has expired or is of another key'],
+  [EXPIRED, 'AWS_SESSION_TOKEN has expired or belongs to another key'],
   [
     /^(AccessDenied|AllAccessDisabled)$/,
     'the role, or the key of AWS_ACCESS_KEY_ID, may not read, write and list there',
@@ -313,7 +310,7 @@ const SETTINGS: readonly (readonly [code: RegExp, setting: string])[] = [
   [/^RequestTimeTooSkewed$/, 'the clock of this machine is wrong'],
   [
     /^(AuthorizationHeaderMalformed|PermanentRedirect|TemporaryRedirect|IllegalLocationConstraintException|IncorrectEndpoint)$/,
-    'the bucket is in another region than AWS_REGION or AWS_ENDPOINT_URL_S3 says',
+    'the bucket is not in the region of AWS_REGION or AWS_ENDPOINT_URL_S3',
   ],
 ];
 
@@ -321,14 +318,14 @@ function refusalOf({ endpoint, region, bucket }: S3Access, status: number, code:
   const setting = SETTINGS.find(([pattern]) => pattern.test(code))?.[1];
   const refused = `The object store ${endpoint} refused the bucket ${bucket} (region ${region}) with ${`${status} ${code}`.trim()}`;
   if (setting === undefined && status === 400 && code === '')
-    return `${refused}: is it https:// in AWS_ENDPOINT_URL_S3?`;
+    return `${refused}: should AWS_ENDPOINT_URL_S3 begin with https://?`;
   return setting === undefined ? `${refused}.` : `${refused}: ${setting}.`;
 }
 
-/** A body that was damaged on its way, or came too slowly: all of them are told with 400. */
+/** Error codes of a corrupted or slow body, which all have the status 400. */
 const SENT_BADLY = /^(XAmzContentSHA256Mismatch|BadDigest|RequestTimeout)$/;
 
-/** Answers of a service that is overloaded, starts or stops, and those to a body that is to be sent again. */
+/** Returns true for responses of a service that is overloaded, starts or stops, and for a body to send again. */
 const mayPass = (status: number, code: string): boolean =>
   status >= 500 || status === 429 || status === 408 || SENT_BADLY.test(code);
 

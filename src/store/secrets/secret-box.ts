@@ -1,18 +1,18 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Keeps texts so that they are read with a key alone. */
+/** Encrypts texts with a key. */
 export interface SecretBox {
-  /** Whether there is a key: without one texts are kept as they are. */
+  /** False without a key, when texts are stored unencrypted. */
   readonly hasKey: boolean;
-  /** A text as it is stored; the same text is the same every time, so that it can be compared. */
+  /** Encrypts a text; equal texts have equal results, so that they can be compared. */
   seal(text: string): string;
-  /** A text as it was. @throws Refusal DOCUMENT_UNREADABLE where it was sealed with another key, or there is none */
+  /** Decrypts a text. @throws Refusal DOCUMENT_UNREADABLE if it was encrypted with another key, or there is none */
   open(stored: string): string;
-  /** Seals a text again that an earlier key sealed; a text that no key opens is unchanged. */
+  /** Encrypts a text of an earlier key with the current key; a text that no key decrypts stays unchanged. */
   renew(stored: string): string;
   isSealed(stored: string): boolean;
-  /** A key for another purpose; undefined without a key. */
+  /** Derives a key for another purpose; undefined without a key. */
   derive(purpose: string): Buffer | undefined;
 }
 
@@ -22,7 +22,7 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** A key of 32 bytes written in base64 or hexadecimal digits; undefined where a text is none. */
+/** Parses a key of 32 bytes in base64 or hexadecimal digits; undefined for an invalid text. */
 function secretKeyIn(text: string): Buffer | undefined {
   const trimmed = text.trim();
   const key = /^[0-9a-f]{64}$/i.test(trimmed) ? Buffer.from(trimmed, 'hex') : Buffer.from(trimmed, 'base64');
@@ -31,17 +31,17 @@ function secretKeyIn(text: string): Buffer | undefined {
 
 /** Keys of stored secrets: one that encrypts, and earlier ones that only decrypt. */
 export interface SecretKeys {
-  /** Undefined where texts are stored as they are. */
+  /** Undefined if texts are stored unencrypted. */
   readonly key: Buffer | undefined;
   readonly earlier: readonly Buffer[];
 }
 
-/** Instead of the first key: texts that earlier keys sealed are opened and stored as they are. */
+/** Word in place of the first key that ends encryption: texts of earlier keys are decrypted and stored unencrypted. */
 const NO_KEY = 'none';
 
 /**
- * Keys with spaces, commas or lines between them: the first encrypts, or is `none`; undefined where a word is no key, or
- * there is none.
+ * Parses keys that spaces, commas or line breaks separate. The first key encrypts, or is `none`. Returns undefined if a
+ * word is not a key or the text contains no key.
  */
 export function secretKeysIn(text: string): SecretKeys | undefined {
   const words = text.split(/[\s,]+/).filter((word) => word !== '');
@@ -54,10 +54,10 @@ export function secretKeysIn(text: string): SecretKeys | undefined {
 }
 
 /**
- * AES-256-GCM with a nonce that is derived from the text: equal texts are equal when sealed, and no nonce serves two
- * texts.
- * @param key 32 bytes; undefined keeps texts as they are
- * @param earlier keys that open what they sealed
+ * Encrypts with AES-256-GCM and a nonce derived from the text: equal texts have equal results, and no two texts share
+ * a nonce.
+ * @param key 32 bytes; undefined stores texts unencrypted
+ * @param earlier keys that only decrypt
  * @source the construction of synthetic initialisation vectors, RFC 5297, section 1.1
  */
 export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffer[] = []): SecretBox {
@@ -77,20 +77,20 @@ export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffe
     },
     open(stored) {
       if (!isSealed(stored)) return stored;
-      if (opening.length === 0) throw unreadable('no key is given');
+      if (opening.length === 0) throw unreadable('no key is configured');
       const bytes = Buffer.from(stored.slice(PREFIX.length), 'base64url');
       for (const each of opening) {
         const text = openedWith(each, bytes);
         if (text !== undefined) return text;
       }
-      throw unreadable('the key is another');
+      throw unreadable('the key is a different one');
     },
     renew(stored) {
       if (!isSealed(stored)) return box.seal(stored);
       try {
         return box.seal(box.open(stored));
       } catch {
-        return stored; // reading it reports the reason
+        return stored; // Reading the text reports the reason.
       }
     },
   };
@@ -100,7 +100,7 @@ export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffe
 const derived = (key: Buffer, label: string): Buffer =>
   Buffer.from(hkdfSync('sha256', key, '', `divisor ${label}`, KEY_BYTES));
 
-/** The text of sealed bytes; undefined where another key sealed them, or they were changed. */
+/** Decrypts bytes; returns undefined if another key encrypted them or they were altered. */
 function openedWith(key: Buffer, bytes: Buffer): string | undefined {
   try {
     const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
@@ -118,7 +118,7 @@ const unreadable = (reason: string) =>
     `A stored secret is encrypted and ${reason} (--secret-key-file, DIVISOR_SECRET_KEY).`,
   );
 
-/** A connection URL with its password sealed, or opened. */
+/** Replaces the password of a connection URL, to encrypt or decrypt it. */
 export function withPassword(url: string, change: (password: string) => string): string {
   if (!URL.canParse(url)) return url;
   const parsed = new URL(url);

@@ -118,7 +118,7 @@ export interface RunFigures {
   nameOf(identifier: string): string | null;
 }
 
-const NO_MARKET: Missing = { missing: 'This is read from the data store being served; none is.' };
+const NO_MARKET: Missing = { missing: 'This needs a served data store, and none is served.' };
 
 /** Trailing windows of volatility, each used from twice its length on: a year, a quarter, a month. */
 const WINDOWS = [252, 63, 21] as const;

@@ -106,7 +106,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect((await finishedHere(['nodes', '--json'], cluster.environment)).out).toContain('"role":"service"');
     const doctor = ['doctor', '--port', '0', '--home', join(base, 'doctor'), ...places];
     const nowhere = await finishedHere(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
-    expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 is not a URL')]).toEqual([1, true]);
+    expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 must be a URL')]).toEqual([1, true]);
     // In a process of its own, which nothing else keeps from ending while it waits between two tries.
     const nobody = await finished(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
     expect([nobody.status, nobody.out.includes('cannot be reached at http://127.0.0.1:1')]).toEqual([1, true]);
@@ -219,7 +219,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     ])
       expect(await finishedHere(words, cluster.environment)).toMatchObject({
         status: 75,
-        err: 'divisor: Services or commands work on the database: stop the services first.\n',
+        err: 'divisor: Services or commands use the database: stop the services first.\n',
       });
   });
 

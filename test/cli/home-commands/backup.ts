@@ -64,7 +64,7 @@ export function describeBackup(): void {
       const { status, err } = await finishedHere(['backup', folder, '--home', home]);
       expect([status, err]).toEqual([
         78,
-        `divisor: The folder ${folder} is not empty; a backup is written to a new one.\n`,
+        `divisor: The folder ${folder} is not empty; a backup requires a new folder.\n`,
       ]);
       expect((await readdir(home)).filter((name) => name.startsWith('.'))).toEqual([]);
     });

@@ -59,7 +59,7 @@ export function describeLayout(): void {
       await writeFile(join(path, 'artifacts', `${'a'.repeat(32)}.art`), 'x');
       await expect(servingHere(path)).rejects.toMatchObject({
         exitStatus: 78,
-        message: expect.stringContaining('holds 1 results but no documents') as string,
+        message: expect.stringContaining('contains 1 results but no documents') as string,
       });
       expect(await readdir(join(path, 'artifacts'))).toHaveLength(1);
     });

@@ -17,7 +17,7 @@ export function describeRestore(): void {
       const refused = await finishedHere(['restore', copy, '--home', other]);
       expect([refused.status, refused.err]).toEqual([
         78,
-        `divisor: The home ${other} holds documents, artifacts, stores already; --replace moves them aside.\n`,
+        `divisor: The home ${other} already contains documents, artifacts, stores; --replace moves them aside.\n`,
       ]);
       const replaced = await finishedHere(['restore', copy, '--home', other, '--replace']);
       expect(replaced.status).toBe(0);

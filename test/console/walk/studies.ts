@@ -127,7 +127,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByLabel('Id of the import *').fill('vendor');
     const files = page.getByRole('form', { name: 'Import a model' }).locator('input[type=file]');
     await files.setInputFiles(file('broken.csv', 'date,identifier,AAA\n2024-01-31,AAA,x\n'));
-    await page.getByText('The cell is x; a finite number is needed.').waitFor();
+    await page.getByText('The cell is x; a finite number is required.').waitFor();
     await files.setInputFiles(file('model.json', JSON.stringify(exported)));
     const figures = page.getByLabel('Figures of the model');
     await figures.waitFor();

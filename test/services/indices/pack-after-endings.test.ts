@@ -116,7 +116,7 @@ test('a pack of no announced rebalance says which one comes, or that none does',
   expect(await toldOn(dateOf(DECIDED))).toEqual(['announced', []]);
   const none = await toldOn(dateOf(EFFECTIVE + 1));
   expect(none).toMatchObject(['indicative', [{ severity: 'warning' }]]);
-  expect(JSON.stringify(none)).toContain(`No rebalance of E comes on or after ${dateOf(EFFECTIVE + 1)}`);
+  expect(JSON.stringify(none)).toContain(`E has no rebalance on or after ${dateOf(EFFECTIVE + 1)}`);
 });
 
 test('a mean volume of more sessions than there are says of how many it is', async () => {

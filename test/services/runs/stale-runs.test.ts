@@ -322,7 +322,7 @@ describe('while another store is served than that of the run', () => {
     expect(current).toContain('Current');
     expect(current).not.toContain('Not current');
     expect(await textOf('TEARSHEET-A4', 'BASE')).toContain(
-      'Risk is estimated from the data store being served, other; the run was made on another.',
+      'Risk estimates need the data store of the run; the served store is other.',
     );
   });
 

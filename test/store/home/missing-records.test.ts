@@ -84,14 +84,14 @@ test('what is missing is told by its name', async () => {
   };
   expect(await without('kept-run', () => 'EQ/two')).toEqual(['kept-run EQ: its earlier run two is missing']);
   expect(await without('run-list', () => 'EQ')).toEqual([
-    'kept-run EQ: it has 2 earlier runs, and their list is missing',
+    'kept-run EQ: it has 2 earlier runs, but their list is missing',
   ]);
   expect(await without('run', () => 'EQ')).toEqual([`kept-run EQ: its published run ${runIdOf(NEWEST)} is missing`]);
   expect(await without('audit-seal', (ids) => ids.at(-1))).toEqual([
     expect.stringMatching(/^audit entry \d+: its signature is missing$/),
   ]);
   expect(await without('audit-seal', (ids) => ids[0])).toEqual([
-    expect.stringMatching(/^audit entry \d+: the seal before its own is missing$/),
+    expect.stringMatching(/^audit entry \d+: the previous seal is missing$/),
   ]);
   expect(await without('version', () => 'index/EQ/0000000003')).toEqual([
     'history index/EQ: it has 2 versions; 3 were written',

@@ -176,7 +176,7 @@ test('a database that was set back takes its place over once no service renews i
   await expect.poll(() => tokenOf(folder), { timeout: 10_000 }).not.toBe(token);
   await expect(takePlaceOver(earlier, at(folder), options)).rejects.toMatchObject({
     exitStatus: 75,
-    message: /was renewed while it was watched/,
+    message: /was renewed during the check/,
   });
   ownership.close();
   // A renewal that had begun before it was closed may still end.

@@ -59,7 +59,7 @@ test('a database takes the place of its first process, and no other one afterwar
   for (const ask of [claimPlace, assertPlace])
     await expect(ask(one, at(theirs))).rejects.toMatchObject({
       exitStatus: 78,
-      message: `The place of the results, --artifacts file://${theirs}, is the store ${otherId}; the database names the store ${id}.`,
+      message: `The place of results, --artifacts file://${theirs}, is the store ${otherId}; the database names the store ${id}.`,
     });
   const absent = join(await newFolder(), 'typo');
   await expect(claimPlace(one, at(absent))).rejects.toMatchObject({ exitStatus: 78, message: /no divisor-store.json/ });
@@ -122,7 +122,7 @@ test('what is missing is damage where the place is there, and an outage where it
   ]);
   await rename(folder, `${folder}-away`);
   expect(await codes()).toEqual(Array.from({ length: 3 }, () => 'STORE_UNAVAILABLE'));
-  expect(health.fault()).toMatch(/^The place of the results is away: /); // Clients see it: it names no path.
+  expect(health.fault()).toMatch(/^The place of results is unavailable: /); // Clients see it: it names no path.
   await expect(artifacts.isIntact(ref)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await expect(artifacts.write(CONTENT, SHA256)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await artifacts.remove([ref.name]);

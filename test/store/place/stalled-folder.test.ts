@@ -19,7 +19,7 @@ const CONTENT = new TextEncoder().encode('results');
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 /** A call without an answer for so long has stalled. */
 const LIMIT_MS = 60;
-const AWAY = { code: 'STORE_UNAVAILABLE', message: expect.stringMatching(/is away: it does not answer\.$/) };
+const AWAY = { code: 'STORE_UNAVAILABLE', message: expect.stringMatching(/is unavailable: it does not answer\.$/) };
 
 let watch: PlaceWatch | undefined;
 afterEach(() => watch?.close());
@@ -68,7 +68,7 @@ test('a folder that does not answer is an outage: each call ends in its time, an
   ];
   for (const refused of await Promise.allSettled(refusedAtOnce))
     expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'STORE_UNAVAILABLE' } });
-  expect(health.fault()).toMatch(/is away: it does not answer/);
+  expect(health.fault()).toMatch(/is unavailable: it does not answer/);
   await release();
   await expect.poll(() => health.fault(), { timeout: 10_000 }).toBeUndefined();
   for (const ref of [stuck, sound]) expect(Buffer.from(await artifacts.read(ref)).toString()).toBe('results');

@@ -121,7 +121,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     const refusal = (message: string) => ({ exitStatus: 78, message });
     const lacking = (what: string) =>
       refusal(
-        `The role ${role} lacks rights in the schema ${world.schema}, which ${username} can grant: ${what}. The guide, Operation, has the lines.`,
+        `The role ${role} lacks rights in the schema ${world.schema}, which ${username} can grant: ${what}. See the page Operation of the guide.`,
       );
     expect(await migrate(client, world.schema)).toEqual({ from: PROTOCOL, to: PROTOCOL });
     await assertGranted(client, world.schema);
@@ -140,7 +140,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await world.query(`GRANT USAGE ON SCHEMA $schema TO ${role}`);
     await world.query(`UPDATE $schema.protocol SET number = 1 WHERE number = ${PROTOCOL}`);
     const old = refusal(
-      `The role ${role} may not make or change the tables of Divisor: run divisor migrate as ${username}, the owner.`,
+      `The role ${role} may not create or change the tables of Divisor: run divisor migrate as ${username}, the owner.`,
     );
     await expect(migrate(client, world.schema)).rejects.toMatchObject(old);
 

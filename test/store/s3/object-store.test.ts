@@ -194,7 +194,7 @@ test('an object whose bytes cease to come is read from its beginning again, whil
   const hurried = createS3Client(access, { patienceMs: 0 });
   await expect(hurried.get('a', ({ body }) => buffer(body))).rejects.toMatchObject({
     code: 'STORE_UNAVAILABLE',
-    message: `The object store ${endpoint} broke off an answer.`,
+    message: `The object store ${endpoint} broke off a response.`,
   });
   // What the reader cannot do is told as it is, at once.
   const full = new Error('ENOSPC');
@@ -257,8 +257,8 @@ test('what only another setting mends names that setting, and no key', async () 
     [403, 'SignatureDoesNotMatch', /AWS_SECRET_ACCESS_KEY/],
     [403, 'AccessDenied', /AWS_ACCESS_KEY_ID, may not/],
     [400, 'ExpiredToken', /AWS_SESSION_TOKEN/],
-    [400, 'AuthorizationHeaderMalformed', /region us-east-1.*another region than AWS_REGION/],
-    [301, 'PermanentRedirect', /another region than AWS_REGION/],
+    [400, 'AuthorizationHeaderMalformed', /region us-east-1.*not in the region of AWS_REGION/],
+    [301, 'PermanentRedirect', /not in the region of AWS_REGION/],
     [403, 'RequestTimeTooSkewed', /clock/],
     [409, 'SomethingElse', /with 409 SomethingElse\.$/],
   ] as const;
@@ -267,8 +267,8 @@ test('what only another setting mends names that setting, and no key', async () 
     expect(await refused(`http://${host}`)).toMatch(words);
   }
   answer = [400, 'Client sent an HTTP request to an HTTPS server.'];
-  expect(await refused(`http://${host}`)).toMatch(/is it https:\/\/ in AWS_ENDPOINT_URL_S3\?$/);
-  expect(await refused(`https://${host}`)).toMatch(/without TLS: is it http:\/\/ in AWS_ENDPOINT_URL_S3\?$/);
+  expect(await refused(`http://${host}`)).toMatch(/should AWS_ENDPOINT_URL_S3 begin with https:\/\/\?$/);
+  expect(await refused(`https://${host}`)).toMatch(/without TLS: should AWS_ENDPOINT_URL_S3 begin with http:\/\/\?$/);
   await new Promise((resolve) => strict.close(resolve));
 });
 

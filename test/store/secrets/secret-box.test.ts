@@ -13,8 +13,8 @@ describe('a sealed text', () => {
     expect(new Set(sealed).size).toBe(texts.length);
     expect(box.seal('secret')).toBe(sealed[2]);
     expect(sealed.some((text) => text.includes('secret'))).toBe(false);
-    expect(() => createSecretBox(randomBytes(32)).open(sealed[2]!)).toThrow('the key is another');
-    expect(() => createSecretBox(undefined).open(sealed[2]!)).toThrow('no key is given');
+    expect(() => createSecretBox(randomBytes(32)).open(sealed[2]!)).toThrow('the key is a different one');
+    expect(() => createSecretBox(undefined).open(sealed[2]!)).toThrow('no key is configured');
   });
 
   test('of which a character is changed is refused', () => {

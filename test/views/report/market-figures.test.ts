@@ -229,5 +229,5 @@ test('a report without the store says why figures of the market are missing', ()
   const { text } = readPdf(
     render({ template: parse([{ kind: 'table', source: 'pack', index_id: 'SAMPLE' }]), figures: without }).bytes,
   );
-  expect(text).toContain('data store being served');
+  expect(text).toContain('needs a served data store');
 });

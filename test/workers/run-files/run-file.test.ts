@@ -27,7 +27,7 @@ describe('a file of a stored run', () => {
     for (const work of [() => withRunFile(missing, () => 0), () => readBytes(missing, 0, new Uint8Array(1))]) {
       expect(refusalOf(work)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
-        message: 'The stored run cannot be read: its file is not there.',
+        message: 'The stored run cannot be read: its file is missing.',
       });
     }
     expect(hashFile(missing)).toBeNull();
@@ -38,7 +38,7 @@ describe('a file of a stored run', () => {
     for (const work of [() => withRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
       expect(refusalOf(work)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
-        message: 'The stored run cannot be read: the system reads none of its file (EISDIR).',
+        message: 'The stored run cannot be read: its file cannot be read (EISDIR).',
       });
     }
     expect(hashFile(folder)).toBeNull();

@@ -1,4 +1,4 @@
-"""A client of Divisor. `Divisor` is a running service; `divisor.contract` has the types of what it answers,
+"""A client of Divisor. `Divisor` is a running service; `divisor.contract` has the types of its responses,
 `divisor.codes` an exception for every error code."""
 
 from .client import Divisor, progress_bar

@@ -17,14 +17,14 @@ from .client import Divisor
 
 
 class AsyncDivisor:
-    """Every method of `Divisor`, of its `api` and of its `frames` as a coroutine. Each call waits in a thread of its own,
-    so that the event loop goes on; cancelling a call stops the wait, not the work of the service.
+    """Every method of `Divisor`, of its `api` and of its `frames` as a coroutine. Each call waits in a separate thread,
+    so that the event loop keeps running; cancelling a call stops the wait, not the work of the service.
 
-    :param arguments: as of `Divisor`
+    :param arguments: those of `Divisor`
     """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        #: The client beneath.
+        #: The wrapped client.
         self.sync = Divisor(*arguments, **named)
 
     def __getattr__(self, name: str) -> Any:
@@ -34,7 +34,7 @@ class AsyncDivisor:
 
 
 class _Members:
-    """Methods of an object as coroutines."""
+    """Wraps the methods of an object as coroutines."""
 
     def __init__(self, target: Any) -> None:
         self._target = target

@@ -1,4 +1,4 @@
-"""A client of Divisor: Python 3.9 or newer, nothing but the standard library.
+"""A client of Divisor: Python 3.9 or newer, with only the standard library.
 
     from divisor import Divisor
 
@@ -8,8 +8,8 @@
     run = service.backtest("CORE-40", transaction_cost_bps=5)
     print(run["metrics"]["total_return"])
 
-Dated series and tables come as pandas objects when pandas is installed, otherwise as `Series` and `Table`, which are
-dictionaries of the same members. `service.api` has every operation as a typed method that answers what JSON makes.
+Dated series and tables are pandas objects if pandas is installed, otherwise `Series` and `Table`, which are
+dictionaries of the same members. `service.api` has every operation as a typed method that returns parsed JSON.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from .transport import ARROW, LOST, PARQUET, Transport, as_json, word
 if TYPE_CHECKING:
     from .views import Frames
 
-pandas = package("pandas")  # tables are dictionaries without
-pyarrow = package("pyarrow")  # tables travel as JSON without
+pandas = package("pandas")  # without it, tables are dictionaries
+pyarrow = package("pyarrow")  # without it, tables are sent as JSON
 tqdm = package("tqdm.auto") if package("tqdm") is not None else None
 
 
 class Divisor:
     """A running service.
 
-    :param url: its address; the variable DIVISOR_URL or http://127.0.0.1:8080 unless given
-    :param key: `dvs_...`, when the service has keys; the variable DIVISOR_API_KEY unless given
-    :param progress: told of every status of a job that is followed; `progress_bar` draws on standard error
-    :param frames: False keeps series and tables as dictionaries even where pandas is installed
+    :param url: its address. Default: the variable DIVISOR_URL, or http://127.0.0.1:8080
+    :param key: `dvs_...`, if the service has keys. Default: the variable DIVISOR_API_KEY
+    :param progress: called with every status of a followed job; `progress_bar` draws on standard error
+    :param frames: False keeps series and tables as dictionaries even if pandas is installed
     """
 
     def __init__(
@@ -77,9 +77,9 @@ class Divisor:
 
     @property
     def frames(self) -> "Frames":
-        """Answers as pandas frames. Without pandas an ImportError says so."""
+        """Responses as pandas frames. Raises ImportError without pandas."""
         if not HAS_PANDAS:
-            raise ImportError("frames needs pandas, which this Python does not have: pip install pandas")
+            raise ImportError("frames requires pandas, which is not installed: pip install pandas")
         from .views import Frames
 
         framed = copy.copy(self)
@@ -97,7 +97,7 @@ class Divisor:
         if_match: Optional[str] = None,
         note: Optional[str] = None,
     ) -> Any:
-        """The answer of any route: JSON with its series and tables made ready, text, bytes, or None where there is none."""
+        """Returns the response of any route: JSON with converted series and tables, text, bytes, or None without a body."""
         content, headers = self.transport.answer(method, path, body, query, if_match, "application/json, */*;q=0.5", note)
         kind = headers.get("Content-Type", "")
         if not content:
@@ -107,10 +107,10 @@ class Divisor:
         return content.decode() if kind.startswith("text/") else content
 
     def run(self, path: str, body: Any = None, progress: Optional[Progress] = None, callback: Optional[str] = None) -> Any:
-        """Starts the job that a route stands for and follows it to its end. Returns its result, also where that is
-        answered at once.
+        """Starts the job of a route and follows it to its end. Returns its result, also if the service
+        responds at once.
 
-        :param callback: an address that is sent word of the end of the job, beside this
+        :param callback: URL to notify of the end of the job too
         """
         query = None if callback is None else {"callback": callback}
         answer = self.transport.json("POST", path, {} if body is None else body, query)
@@ -120,7 +120,7 @@ class Divisor:
         """Follows a job, given by its id or status, to its end. Returns its result.
 
         :raises JobFailed: with the job's own code
-        :raises JobCancelled: when it was cancelled
+        :raises JobCancelled: if it was cancelled
         """
         if isinstance(job, Job):
             return self._followed(job, progress)
@@ -140,16 +140,16 @@ class Divisor:
         return self.request("GET", "/health")
 
     def generate_market(self, **fields: Any) -> Any:
-        """Generates a synthetic market and serves it. Fields as of `POST /data/synthetic`: store_id, seed, assets, start, end, ..."""
+        """Generates a synthetic market and serves it. Fields of `POST /data/synthetic`: store_id, seed, assets, start, end, ..."""
         return self.run("/data/synthetic", fields)
 
     def import_tables(self, name: str, tables: Mapping[str, Any], **fields: Any) -> Any:
-        """Writes tables into a new store: market, and reference, corporate_actions, universes, series when there are any.
+        """Writes tables into a new store: market, and optionally reference, corporate_actions, universes, series.
 
-        A table is a pandas frame with columns `identifier`, `date`, ..., or with these in its index, or with names in a
+        A table is a pandas frame with columns `identifier`, `date`, ..., or with these in its index, or with identifiers in a
         second level of its columns; a dictionary of the three members of `to_dict("split")`; or a list of rows that are
-        dictionaries. `activate=True` serves the store. Large frames travel as Parquet, of up to 4 GiB each.
-        A frame with a column for each name is read with `mapping={"layout": "wide", "field": "CLOSE"}`.
+        dictionaries. `activate=True` serves the store. Large frames are sent as Parquet, up to 4 GiB each.
+        A frame with a column for each security is read with `mapping={"layout": "wide", "field": "CLOSE"}`.
         """
         for dataset, table in tables.items():
             check(dataset, table)
@@ -162,8 +162,8 @@ class Divisor:
         return self.request("POST", "/data/import", body)
 
     def _import_frames(self, name: str, tables: Mapping[str, Any], fields: Mapping[str, Any]) -> Any:
-        """Sends the market, then the tables beside it, one by one; the last of them serves the store where that is wanted."""
-        from .parquet import parquet  # needs what frames come with
+        """Sends the market, then the other tables, one by one; the last one activates the store if requested."""
+        from .parquet import parquet  # requires numpy, which pandas installs
 
         datasets = sorted(tables, key=lambda dataset: dataset != "market")
         is_new = fields.get("on_exists", "refuse") == "refuse"
@@ -186,8 +186,8 @@ class Divisor:
         return {**ready(answer, self._frames), "rows": {**answer["rows"], **rows}}
 
     def import_file(self, path: Union[str, Path], **fields: Any) -> Any:
-        """Imports an Excel workbook or a zip of CSV files, made like the template of `GET /data/import/template`; or the
-        market as a CSV file (.csv), or as a Parquet file (.parquet) or an Arrow stream (.arrow), of up to 4 GiB.
+        """Imports an Excel workbook or a zip of CSV files in the form of `GET /data/import/template`; or the
+        market as a CSV file (.csv), a Parquet file (.parquet) or an Arrow stream (.arrow), up to 4 GiB.
 
         :raises ValueError: for a file of another kind
         """
@@ -196,7 +196,7 @@ class Divisor:
             raise ValueError(f"{file} must be one of {', '.join(_FILES)}.")
         kind = {".parquet": PARQUET, ".arrow": ARROW}.get(file.suffix)
         if kind is not None:
-            file.stat()  # a file that is not there is no lost connection
+            file.stat()  # an absent file is not a lost connection
             answer = self.transport.upload("/data/import", lambda: _pieces(file), kind, {"name": file.stem, **fields})
             return ready(answer, self._frames)
         held = _zipped(file, fields.get("mapping")) if file.suffix == ".csv" else file.read_bytes()
@@ -205,8 +205,8 @@ class Divisor:
         return self.request("POST", "/data/import", {"name": file.stem, "format": kept, "content": content, **fields})
 
     def import_risk_file(self, model_id: str, path: Union[str, Path], **fields: Any) -> Any:
-        """Stores a risk model from outside: a .json file as `GET /risk-models/{model_id}/export` answers it, or a .csv or
-        .arrow file with `units="annual"` or `"daily"`, and `date`, `annualisation` and `repair` where they are needed.
+        """Stores an external risk model: a .json file in the form of `GET /risk-models/{model_id}/export`, or a .csv or
+        .arrow file with `units="annual"` or `"daily"`, and optionally `date`, `annualisation` and `repair`.
 
         :raises ValueError: for a file of another kind
         """
@@ -217,11 +217,11 @@ class Divisor:
         kind = {".csv": "text/csv", ".arrow": ARROW}.get(file.suffix)
         if kind is None:
             raise ValueError(f"{file} must be one of .json, .csv, .arrow.")
-        file.stat()  # a file that is not there is no lost connection
+        file.stat()  # an absent file is not a lost connection
         return self.transport.upload(address, lambda: _pieces(file), kind, fields)
 
     def serve(self, store_id: str) -> Any:
-        """Serves a store, reading it afresh; one that is served already stays as it is."""
+        """Loads and serves a store; no effect if it is already served."""
         try:
             return self.wait(self.request("POST", f"/data/stores/{word(store_id)}/activate"))
         except DivisorError as refused:
@@ -230,27 +230,27 @@ class Divisor:
             return self.request("GET", f"/data/stores/{word(store_id)}")
 
     def prices(self, identifier: str, **query: Any) -> Any:
-        """Market data of one name. Query: start, end, interval, columns, adjust."""
+        """Market data of one security. Query: start, end, interval, columns, adjust."""
         path = f"/data/prices/{word(identifier)}"
         if not self._frames:
             return self.request("GET", path, query=query)["prices"]
         if pyarrow is None:
             frame = self.request("GET", path, query=query)["prices"]
-            # JSON writes 100.0 as 100: a column of such would be one of integers.
+            # JSON writes 100.0 as 100, which would make a column of integers.
             return frame.astype({name: "float64" for name in frame.select_dtypes("integer").columns})
         table, _ = self._arrow(path, query)
         frame = table.to_pandas()
         return dated(frame.set_index(frame.columns[0]))
 
     def reference(self, identifiers: Iterable[str], fields: Optional[Iterable[str]] = None, as_of: Union[str, date, None] = None) -> Mapping[str, Any]:
-        """Reference data by identifier; names the store does not hold are left out."""
+        """Reference data by identifier, without securities that the store lacks."""
         answer = self.request("GET", "/data/reference", query={"identifiers": list(identifiers), "fields": None if fields is None else list(fields), "as_of": as_of})
         return {entry["identifier"]: entry["fields"] for entry in answer["entries"] if entry["found"]}
 
     # Indices -------------------------------------------------------------------------------------------------------------
 
     def put_index(self, document: Mapping[str, Any], if_match: Optional[str] = None, note: Optional[str] = None) -> Any:
-        """Stores or replaces a definition; the note says why. Returns it with every default filled in."""
+        """Stores or replaces a definition; the note records the reason. Returns it with all defaults."""
         return self.request("PUT", f"/indices/{word(document['id'])}", document, if_match=if_match, note=note)["index"]
 
     def index(self, index_id: str) -> Any:
@@ -267,13 +267,13 @@ class Divisor:
         return Rows(self.request("POST", "/indices/validate", document)["findings"])
 
     def preview(self, index: Union[str, Mapping[str, Any]], as_of: Union[str, date, None] = None) -> Any:
-        """What a stored index (by id) or a document would hold, decided on a date."""
+        """Composition of a stored index (by id) or a document on a date."""
         if isinstance(index, str):
             return self.request("POST", f"/indices/{word(index)}/preview", {"as_of": as_json(as_of)})
         return self.request("POST", "/indices/preview", {"document": index, "as_of": as_json(as_of)})
 
     def what_if(self, index_id: str, patch: Mapping[str, Any], as_of: Union[str, date, None] = None) -> Any:
-        """What a change of a stored index would change: names added, removed and changed, and the turnover."""
+        """Effect of a change of a stored index: securities added, removed and changed, and the turnover."""
         return self.request("POST", "/indices/whatif", {"index_id": index_id, "patch": patch, "as_of": as_json(as_of)})
 
     # Runs ----------------------------------------------------------------------------------------------------------------
@@ -283,9 +283,9 @@ class Divisor:
         return Run(self.run(f"/analytics/{word(index_id)}/backtest", fields, progress))
 
     def backtests(self, index_ids: Iterable[str], progress: Optional[Progress] = None, **fields: Any) -> List[Dict[str, Any]]:
-        """Backtests many indices and waits. Fields: if_stale, and those of `backtest`; they hold for all.
+        """Backtests many indices and waits. Fields: if_stale, and those of `backtest`; they apply to all.
 
-        :returns: one dictionary an index: index_id, outcome (`done`, `current`, `failed` or `refused`), total_return and error
+        :returns: one dictionary per index: index_id, outcome (`done`, `current`, `failed` or `refused`), total_return and error
         """
         answer = self.transport.json("POST", "/analytics/backtests", {"ids": list(index_ids), **fields})
         return [self._backtested(entry, progress) for entry in answer["backtests"]]
@@ -316,7 +316,7 @@ class Divisor:
         return self.request("GET", f"/analytics/{word(index_id)}/attribution", query={"start": start, "end": end})
 
     def weights(self, index_id: str, **query: Any) -> Any:
-        """What the index holds. Query: as_of, benchmark, risk."""
+        """Holdings of the index. Query: as_of, benchmark, risk."""
         return self.request("GET", f"/analytics/{word(index_id)}/weights", query=query)
 
     def levels(self, index_id: str, **query: Any) -> Any:
@@ -324,10 +324,10 @@ class Divisor:
         return self.request("GET", f"/analytics/{word(index_id)}/levels", query=query)["levels"]
 
     def export(self, index_id: str, table: str, path: Union[str, Path, None] = None, **query: Any) -> Any:
-        """A table of the run, its whole history: levels, weights, trades, events and so on. Query: start, end.
+        """A table of the run over its whole history: levels, weights, trades, events and so on. Query: start, end.
 
-        :param path: a file to write, in the format of its ending: .csv, .xlsx, .arrow, .parquet or .json
-        :returns: the path; without one a DataFrame, or a list of dictionaries where pandas is not there
+        :param path: a file to write, in the format of its extension: .csv, .xlsx, .arrow, .parquet or .json
+        :returns: the path; without a path a DataFrame, or a list of dictionaries without pandas
         """
         route = f"/analytics/{word(index_id)}/exports/{word(table)}"
         if path is not None:
@@ -344,11 +344,11 @@ class Divisor:
         return frame
 
     def sql(self, query: str, path: Union[str, Path, None] = None) -> Any:
-        """The answer to one SELECT statement over levels, weights, trades, rebalances, attribution, events, prices,
+        """Result of one SELECT statement over levels, weights, trades, rebalances, attribution, events, prices,
         actions, reference, indices and runs.
 
-        :param path: a file to write, in the format of its ending: .csv, .arrow, .parquet or .json
-        :returns: the path; without one a DataFrame, or a list of dictionaries where pandas is not installed
+        :param path: a file to write, in the format of its extension: .csv, .arrow, .parquet or .json
+        :returns: the path; without a path a DataFrame, or a list of dictionaries without pandas
         :raises ValidationFailed: with line and column of an error in the statement
         """
         if path is not None:
@@ -357,7 +357,7 @@ class Divisor:
         answer = self.transport.json("POST", "/sql", {"query": query})
         names = [column["name"] for column in answer["columns"]]
         if answer["truncated"]:
-            warnings.warn(f"The result is cut after {answer['rows']} rows.", UserWarning, stacklevel=2)
+            warnings.warn(f"The result is truncated after {answer['rows']} rows.", UserWarning, stacklevel=2)
         if not self._frames:
             return [dict(zip(names, row)) for row in answer["data"]]
         frame = pandas.DataFrame(answer["data"], columns=names)
@@ -369,11 +369,11 @@ class Divisor:
         return frame
 
     def compare(self, *index_ids: str, **query: Any) -> Any:
-        """Runs on the dates that all of them have. Query: benchmark, start, end."""
+        """Compares runs on their common dates. Query: benchmark, start, end."""
         return self.request("GET", "/analytics/compare", query={"ids": index_ids, **query})
 
     def simulate(self, index_id: str, progress: Optional[Progress] = None, **fields: Any) -> Any:
-        """Simulates where the level may go. Fields: horizon, paths, method, seed, level, ..."""
+        """Simulates future levels. Fields: horizon, paths, method, seed, level, ..."""
         return self.run(f"/analytics/{word(index_id)}/simulate", fields, progress)
 
     def estimate_risk_model(self, model_id: str, progress: Optional[Progress] = None, **fields: Any) -> Any:
@@ -381,7 +381,7 @@ class Divisor:
         return self.run(f"/risk-models/{word(model_id)}/estimate", fields, progress)
 
     def validate_risk_model(self, model_id: str, progress: Optional[Progress] = None, **fields: Any) -> Any:
-        """Says how well a risk model forecast over history, and waits. Fields: start, end, sessions, horizon, index_id, random, ..."""
+        """Validates the forecasts of a risk model over history, and waits. Fields: start, end, sessions, horizon, index_id, random, ..."""
         return self.run(f"/risk-models/{word(model_id)}/validate", fields, progress)
 
     def optimise(self, index_id: str, constraint_set_id: str, progress: Optional[Progress] = None, **fields: Any) -> Any:
@@ -391,7 +391,7 @@ class Divisor:
         return self.run("/optimise/runs", body, progress)
 
     def scenarios(self, index_id: str, scenarios: Iterable[Mapping[str, Any]], run_id: Optional[str] = None, **fields: Any) -> Any:
-        """What the composition of a run would return in past windows and under shocks. Fields: as_of, by."""
+        """Returns of a run's composition in past windows and under shocks. Fields: as_of, by."""
         body = {"scenarios": list(scenarios), **fields}
         return self.request("POST", f"/analytics/{word(index_id)}/scenarios", body, {"run_id": run_id})
 
@@ -413,13 +413,13 @@ class Divisor:
         result = self.run("/reports/render", {"template_id": template_id, "index_id": index_id}, progress)
         return self.api.get_render(result["render_id"])
 
-    # How it is done ------------------------------------------------------------------------------------------------------
+    # Implementation ------------------------------------------------------------------------------------------------------
 
     def _download(self, route: str, query: Mapping[str, Any], path: Union[str, Path]) -> Union[str, Path]:
         return self._written("GET", route, path, None, {**query, "format": Path(path).suffix.lstrip(".").lower()})
 
     def _written(self, method: str, route: str, path: Union[str, Path], body: Any, query: Optional[Mapping[str, Any]]) -> Union[str, Path]:
-        """Writes an answer as it comes; the file is there once it is whole."""
+        """Streams a response to a file, which appears only when it is complete."""
         part = Path(f"{path}.part")
         try:
             with self.transport.open(method, route, body, query, accept="*/*") as response, open(part, "wb") as file:
@@ -432,18 +432,18 @@ class Divisor:
         return path
 
     def _arrow(self, path: str, query: Optional[Mapping[str, Any]]) -> Tuple[Any, Any]:
-        """An Arrow table, and the fields beside it."""
+        """Returns an Arrow table and the fields of its metadata."""
         content = self.transport.content("GET", path, query=query, accept=ARROW)
         table = pyarrow.ipc.open_stream(content).read_all()
         return table, json.loads((table.schema.metadata or {}).get(b"body", b"{}"))
 
 
-#: What a file that is imported may be.
+#: Kinds of files to import.
 _FILES = (".xlsx", ".zip", ".csv", ".parquet", ".arrow")
 
 
 def _zipped(path: Path, mapping: Any) -> bytes:
-    """A CSV file as an archive: it is the market, under its own name where a mapping may read that."""
+    """Archives a CSV file as the market, under its own name if a mapping may refer to it."""
     held = BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(path, "market.csv" if mapping is None else path.name)
@@ -469,7 +469,7 @@ def _tqdm_bar(job: Mapping[str, Any]) -> None:
 
 
 def progress_bar(job: Mapping[str, Any]) -> None:
-    """Draws the progress of a job on standard error: with tqdm a bar, also of a notebook; else one line that is drawn over
+    """Draws the progress of a job on standard error: with tqdm a bar, also in a notebook; else one line that is redrawn
     on a terminal, or a line at the end."""
     if tqdm is not None:
         return _tqdm_bar(job)

@@ -1,11 +1,11 @@
-"""Answers as tables of notebooks."""
+"""Responses as tables in notebooks."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import Any, Dict, List, Mapping, Sequence
 
-#: Rows that a notebook shows.
+#: Maximum number of rows in a notebook.
 ROWS_SHOWN = 60
 
 
@@ -17,7 +17,7 @@ class Rows(List[Dict[str, Any]]):
 
 
 class Run(Dict[str, Any]):
-    """The result of a backtest, of which a notebook shows the metrics."""
+    """The result of a backtest; a notebook shows its metrics."""
 
     def _repr_html_(self) -> str:
         metrics: Mapping[str, Any] = self.get("metrics") or {}
@@ -25,7 +25,7 @@ class Run(Dict[str, Any]):
 
 
 def html_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as a table of HTML; cells are text whatever is in them."""
+    """Formats rows as an HTML table; cells are escaped text."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     head = "".join(f"<th>{escape(str(name))}</th>" for name in names)
     body = "".join(f"<tr>{''.join(f'<td>{_cell(row.get(name))}</td>' for name in names)}</tr>" for row in rows[:ROWS_SHOWN])

@@ -1,4 +1,4 @@
-"""What goes wrong when a service is asked. `divisor.codes` has an exception for every error code."""
+"""Exceptions of requests. `divisor.codes` has an exception for every error code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Type
 
 
 class DivisorError(Exception):
-    """The service answered with an error. Branch on `code`; `findings` lists everything that is wrong."""
+    """The service returned an error. Branch on `code`; `findings` lists all faults."""
 
     def __init__(
         self, error: Mapping[str, Any], status: Optional[int] = None, headers: Optional[Mapping[str, str]] = None
@@ -15,25 +15,25 @@ class DivisorError(Exception):
         self.code: str = error["code"]
         self.message: str = error["message"]
         self.detail: Optional[Mapping[str, Any]] = error.get("detail")
-        #: Status of HTTP; None when a job failed.
+        #: HTTP status; None if a job failed.
         self.status = status
-        #: Quote it when asking about the error.
+        #: Id to quote in a support request.
         self.request_id: Optional[str] = None if headers is None else headers.get("X-Request-Id")
         after = None if headers is None else headers.get("Retry-After")
-        #: Seconds after which to try again.
+        #: Seconds after which to retry.
         self.retry_after: Optional[float] = None if after is None else float(after)
         found = (f"  {f['severity']} {f['code']} {f['path']}: {f['message']}" for f in self.findings)
         super().__init__("\n".join([f"{self.code}: {self.message}", *found]))
 
     @property
     def findings(self) -> Sequence[Mapping[str, Any]]:
-        """Findings of the request or document, worst first; empty when the code has none."""
+        """Findings of the request or document, worst first; empty if the code has none."""
         found: Sequence[Mapping[str, Any]] = (self.detail or {}).get("findings", [])
         return found
 
 
 class JobFailed(DivisorError):
-    """A job ended with an error of its own; it is an instance of the exception of its code too."""
+    """A job failed; the exception is also an instance of that of its code."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         self.job = job
@@ -45,18 +45,18 @@ class JobCancelled(Exception):
 
 
 class Unreachable(Exception):
-    """Nothing answers at the address, or it does not speak as this service does."""
+    """No service answers at the address, or the response is not from this service."""
 
 
 class LateAnswer(Unreachable):
-    """The service took the request and did not answer in time: what was asked for may still go on, and may be done."""
+    """The service accepted the request and did not respond in time: the work may be running or complete."""
 
 
 _failed: Dict[str, Type[JobFailed]] = {}
 
 
 def failure_of(job: Mapping[str, Any]) -> JobFailed:
-    """The exception of a failed job."""
+    """Returns the exception of a failed job."""
     from .codes import BY_CODE
 
     code = job["error"]["code"]
@@ -69,7 +69,7 @@ def failure_of(job: Mapping[str, Any]) -> JobFailed:
 
 
 def error_of(content: bytes, status: int, headers: Any, url: str) -> Exception:
-    """The exception of an answer that is no success."""
+    """Returns the exception of an unsuccessful response."""
     from .codes import BY_CODE
 
     try:

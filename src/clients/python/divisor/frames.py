@@ -1,4 +1,4 @@
-"""Tables of the service as pandas objects, and pandas objects as tables of the service."""
+"""Converts tables of the service to pandas objects, and back."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 pandas = package("pandas")
 
-#: Whether tables can be pandas objects.
+#: True if pandas is installed.
 HAS_PANDAS = pandas is not None
 
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class Series(Dict[str, Any]):
-    """A dated series without pandas: `index` holds dates, `data` values, `name` its name."""
+    """A dated series without pandas: `index` contains dates, `data` values, `name` its name."""
 
     def __len__(self) -> int:
         return len(self["index"])
@@ -36,7 +36,7 @@ class Series(Dict[str, Any]):
 
 
 class Table(Dict[str, Any]):
-    """A table without pandas: `index` holds labels of rows, `columns` those of columns, `data` rows."""
+    """A table without pandas: `index` contains labels of rows, `columns` those of columns, `data` rows."""
 
     def column(self, name: str) -> List[Any]:
         at = self["columns"].index(name)
@@ -57,15 +57,15 @@ def ready(value: Any, frames: bool) -> Any:
 
 
 def to_series(payload: Mapping[str, Any]) -> "DatedSeries":
-    """A dated series of an answer."""
+    """Converts a dated series of a response."""
     dates = pandas.to_datetime(payload["index"])
     return pandas.Series(payload["data"], index=dates, name=payload["name"], dtype="float64")
 
 
 def to_frame(table: Any, index: Optional[str] = None) -> "DataFrame":
-    """A table of an answer: one in `split` form, or a list of objects, members of members as `member.member`.
+    """Converts a table of a response: one in `split` form, or a list of objects with nested members as `member.member`.
 
-    :param index: the column that names the rows; the first that is called `date` or `identifier` unless given
+    :param index: the column with the row labels. Default: the first one named `date` or `identifier`
     """
     if isinstance(table, Mapping):
         if not _is_table(table):
@@ -81,16 +81,16 @@ def to_frame(table: Any, index: Optional[str] = None) -> "DataFrame":
 
 
 def tables(answer: Any) -> "Dict[str, DataFrame | DatedSeries]":
-    """Every table and series of an answer by its place in it, `contributions` or `performance.drawdowns`.
+    """Every table and series of a response by its path, such as `contributions` or `performance.drawdowns`.
 
     Lists of objects, values for each of `dates`, numbers by name (`metrics`) or month, matrices. The tables in the rows of
-    another, `scenarios.by_name`, are one table, whose columns before the others (`scenarios.name`) say of which row.
+    another, `scenarios.by_name`, form one table, whose first columns (`scenarios.name`) identify the row.
     """
     return dict(_tables(answer, "", []))
 
 
 def _tables(value: Any, place: str, dates: List[str]) -> "Iterator[Tuple[str, Any]]":
-    """:param dates: those beside the value, or around it"""
+    """:param dates: dates next to the value, or of an enclosing object"""
     if isinstance(value, list):
         yield from _tables_of_list(value, place, dates)
     if not isinstance(value, Mapping):
@@ -106,7 +106,7 @@ def _tables(value: Any, place: str, dates: List[str]) -> "Iterator[Tuple[str, An
         is_dated = isinstance(own, list) and all(isinstance(date, str) for date in own)
         dates = own if is_dated else dates
         numbers = {name: _numbers(member) for name, member in value.items() if _is_by_date(member, dates)}
-        # Texts beside numbers by date are by date, too; alone they may be names that happen to be as many.
+        # Texts next to numbers by date are by date too; other texts may be names with the same count by chance.
         texts = {name for name, member in value.items() if numbers and _is_named_by_date(member, dates)}
         by_date = {name: numbers.get(name, member) for name, member in value.items() if name in {*numbers, *texts}}
         if by_date:
@@ -139,7 +139,7 @@ def _tables_of_list(value: List[Any], place: str, dates: List[str]) -> "Iterator
         yield name, pandas.DataFrame(columns, index=pandas.to_datetime(dates), dtype="float64")
 
 
-#: Members that say which row of a table one is.
+#: Members that identify a row of a table.
 _KEYS = ("identifier", "index_id", "group", "field", "name", "date", "type", "row")
 
 
@@ -162,7 +162,7 @@ def _is_number(value: Any) -> bool:
 
 
 def flat(row: Any) -> Any:
-    """A row with the members of its members beside its own."""
+    """Flattens a row: adds the members of its members."""
     if not isinstance(row, Mapping):
         return {"value": row}
     result: Dict[str, Any] = {}
@@ -183,7 +183,7 @@ def _is_table(value: Mapping[str, Any]) -> bool:
 
 
 def _dated(frame: Any) -> Any:
-    """A frame whose rows are dates, as text or as Python's own, gets the index that pandas works with."""
+    """Converts an index of dates, as text or Python dates, to the index type of pandas."""
     labels = frame.index
     if len(labels) == 0 or not all(_is_day(label) for label in labels):
         return frame
@@ -197,17 +197,17 @@ def _is_day(label: Any) -> bool:
 dated = _dated
 
 
-#: Cells from which on a frame travels as Parquet: as JSON they are a megabyte or two.
+#: Number of cells from which a frame is sent as Parquet: as JSON they are a megabyte or two.
 LARGE_CELLS = 100_000
 
 
 def is_large(table: Any) -> bool:
-    """Whether a table is a frame that does not travel well as JSON."""
+    """Returns True for a frame that is too large for JSON."""
     return hasattr(table, "to_pandas") or (hasattr(table, "iloc") and table.size > LARGE_CELLS)
 
 
 def as_frame(table: Any) -> Any:
-    """A table as a frame with a row for each name and date."""
+    """Converts a table to a frame with a row for each security and date."""
     if hasattr(table, "to_pandas"):
         table = table.to_pandas()
     if hasattr(table, "iloc"):
@@ -216,7 +216,7 @@ def as_frame(table: Any) -> Any:
 
 
 def check(name: str, table: Any) -> None:
-    """What a table cannot be sent with is told before it is.
+    """Checks that a table can be sent.
 
     :raises ValueError: for a Series without names, levels of an index that would be one column, infinite numbers, and
         cells that are no value of JSON
@@ -234,8 +234,8 @@ def check(name: str, table: Any) -> None:
     twice = next((label for label in held if held.count(label) > 1), None)
     if twice is not None:
         raise ValueError(
-            f"The index of the table {name} has {len(labels)} levels, of which {held.count(twice)} would be the column {twice}: "
-            "name them by rename_axis(index=[...]), or leave those that are not needed by droplevel."
+            f"The index of the table {name} has {len(labels)} levels, of which {held.count(twice)} would become the column {twice}: "
+            "name them by rename_axis(index=[...]), or remove unneeded ones by droplevel."
         )
     for at, column in enumerate(table.columns):
         values = table.iloc[:, at]
@@ -247,12 +247,12 @@ def check(name: str, table: Any) -> None:
         if infinite.any():
             row = int(infinite.argmax())
             raise ValueError(
-                f"{column} of the table {name} is {values.iloc[row]} in row {row + 1} ({table.index[row]}): a finite number is needed, or NaN for none."
+                f"{column} of the table {name} is {values.iloc[row]} in row {row + 1} ({table.index[row]}): a finite number is required, or NaN for a missing value."
             )
 
 
 def _check_cells(name: str, column: Any, values: Any) -> None:
-    """Looks at each kind of cell once, at each cell only of kinds that may be none, and not at columns of texts."""
+    """Checks each type of cell once, each cell only of types with missing values, and no columns of texts."""
     if isinstance(values.dtype, pandas.StringDtype):
         return
     kinds = set(map(type, values.array))
@@ -266,16 +266,16 @@ def _check_cells(name: str, column: Any, values: Any) -> None:
 
 
 def _cell(value: Any) -> Any:
-    """A cell as JSON has it; what is no value, in the way of any library, is null.
+    """Converts a cell to JSON; missing values of any library become null.
 
-    :raises ValueError: for what cannot be sent
+    :raises ValueError: for a value that cannot be sent
     """
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, (float, Decimal)):
         number = float(value)
         if number in (float("inf"), float("-inf")):
-            raise ValueError(f"{value}, where a finite number is needed, or NaN for none,")
+            raise ValueError(f"{value}, where a finite number is required, or NaN for a missing value,")
         return None if number != number else number
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
@@ -287,7 +287,7 @@ def _cell(value: Any) -> Any:
 
 
 def warn_of_adjusted(table: Any) -> None:
-    """A market with adjusted closes beside its closes is told that no dividends are derived from them."""
+    """Warns that no dividends are derived from adjusted closes next to closes."""
     if not hasattr(table, "columns"):
         return
     labels = {str(label) for level in range(table.columns.nlevels) for label in table.columns.get_level_values(level)}
@@ -295,7 +295,7 @@ def warn_of_adjusted(table: Any) -> None:
     if adjusted is not None and "close" in map(_plain, labels):
         warnings.warn(
             f"{adjusted} is stored as a datapoint, and no dividends are derived from it: mapping={{'adjusted_close': {adjusted!r}}} "
-            "derives them, mapping={} says that it is meant so.",
+            "derives them; mapping={} keeps the datapoint and stops this warning.",
             UserWarning,
             stacklevel=3,
         )
@@ -309,7 +309,7 @@ def _plain(label: str) -> str:
 
 
 def assert_long(table: Any) -> None:
-    """A frame of dates down and names across is not read without a word about it.
+    """Refuses a wide frame (dates in rows, securities in columns) without a mapping.
 
     :raises ValueError: with the mapping that reads it
     """
@@ -322,14 +322,14 @@ def assert_long(table: Any) -> None:
         return
     listed = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
     raise ValueError(
-        f"The market has neither a column identifier nor CLOSE, but {len(names)} other columns beside its dates: {listed}. "
-        "If each holds the closes of a name, mapping={'layout': 'wide', 'field': 'CLOSE'} reads it; else mapping={'columns': "
-        "{'identifier': ..., 'CLOSE': ...}} says which columns are which."
+        f"The market has neither a column identifier nor CLOSE, but {len(names)} other columns in addition to its dates: {listed}. "
+        "If each contains the closes of a security, mapping={'layout': 'wide', 'field': 'CLOSE'} reads it; else mapping={'columns': "
+        "{'identifier': ..., 'CLOSE': ...}} names the columns."
     )
 
 
 def split(name: str, table: Any) -> Mapping[str, Any]:
-    """A table in the three members the service reads.
+    """Converts a table to the three members that the service reads.
 
     :raises ValueError: with column and row of a cell that cannot be sent
     """
@@ -344,8 +344,8 @@ def split(name: str, table: Any) -> Mapping[str, Any]:
 
 
 def long(frame: Any) -> Any:
-    """A frame with a row for each name and date: dates and names of its index become columns, and so do those of columns
-    that carry a field and a name, as downloads of several names have them."""
+    """Converts a frame to a row for each security and date: dates and identifiers of its index become columns, and so do those of columns
+    with a field and an identifier, as in downloads of several securities."""
     if not hasattr(frame, "columns"):
         frame = frame.to_frame(frame.name or "CLOSE")
     if frame.columns.nlevels == 2:
@@ -364,16 +364,16 @@ def long(frame: Any) -> Any:
     return frame.reset_index(level=needless, drop=True).reset_index()
 
 
-#: What the names of a level of labels are called.
+#: Names of an index level with identifiers.
 _NAMES = ("identifier", "ticker", "tickers", "symbol", "name", "asset", "asset_id")
 
 
-#: What fields of a bar are called.
+#: Names of fields of a bar.
 _FIELDS = ("close", "adj close", "adj_close", "open", "high", "low", "volume")
 
 
 def _name_level(columns: Any) -> int:
-    """The level of columns that holds names: the one that is called so, else the one without fields, else the second."""
+    """Returns the column level with identifiers: the one with that name, else the one without fields, else the second."""
     called = [level for level in (0, 1) if str(columns.names[level]).lower() in _NAMES]
     if called:
         return called[0]
@@ -381,7 +381,7 @@ def _name_level(columns: Any) -> int:
 
 
 def _label(index: Any, level: int) -> Optional[str]:
-    """What a level of the index is as a column; None for a mere number of rows."""
+    """Returns the column name of an index level; None for row numbers."""
     labels, name = index.get_level_values(level), index.names[level]
     if hasattr(labels, "tz") or str(name).lower() == "date":
         return "date"
@@ -391,7 +391,7 @@ def _label(index: Any, level: int) -> Optional[str]:
 
 
 def _sendable(name: str, table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The table with cells as JSON has them."""
+    """Converts the cells of a table to JSON."""
     data = []
     for at, row in enumerate(table["data"]):
         try:

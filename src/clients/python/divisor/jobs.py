@@ -1,4 +1,4 @@
-"""Work that takes its time."""
+"""Jobs of the service."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .transport import Transport, word
 if TYPE_CHECKING:
     from . import contract as c
 
-#: Longest wait of one question about a job; the service allows 60. It answers at a change of state.
+#: Wait of one request for a job's status; the service allows 60. It responds at a change of state.
 POLL_SECONDS = 30.0
-#: Pause between two questions of somebody who watches progress where no events come through.
+#: Pause between two requests while progress is reported without events.
 WATCH_SECONDS = 0.5
-#: How long a service that is away or full is asked again while a job is followed.
+#: Time for which requests to an unavailable or full service are retried while a job is followed.
 PATIENCE_SECONDS = 60.0
 
 Progress = Callable[[Mapping[str, Any]], None]
@@ -26,7 +26,7 @@ R = TypeVar("R")
 class Job(Generic[R]):
     """A job of the service. It survives a restart of the service, and so does the wait for it.
 
-    :param answer: its status; or the result itself, where the service had it at once
+    :param answer: its status; or the result itself, if the service returned it at once
     """
 
     def __init__(self, transport: Transport, answer: Mapping[str, Any]) -> None:
@@ -36,36 +36,36 @@ class Job(Generic[R]):
 
     @property
     def job_id(self) -> Optional[str]:
-        """Its id; None where the result was there at once."""
+        """Its id; None for an immediate result."""
         return self._answer["job_id"] if self._is_job else None
 
     @property
     def status(self) -> Mapping[str, Any]:
-        """Its latest known status; the result where that was there at once."""
+        """Its latest known status, or an immediate result."""
         return self._answer
 
     @property
     def is_over(self) -> bool:
-        """Whether it ended, as far as is known here."""
+        """True if its latest known status is final."""
         return not self._is_job or self._answer["status"] not in ("pending", "running")
 
     def refresh(self, wait: float = 0) -> Mapping[str, Any]:
-        """Asks for its status, at most so many seconds until it changes."""
+        """Requests its status, and waits at most this many seconds for a change."""
         if self._is_job:
             path = f"/jobs/{word(self._answer['job_id'])}"
             self._answer = self._transport.json("GET", path, query={"wait": wait} if wait > 0 else None)
         return self._answer
 
     def cancel(self) -> "c.JobStatus":
-        """Asks the service to stop it."""
+        """Cancels it."""
         return cast("c.JobStatus", self._transport.json("DELETE", f"/jobs/{word(self.job_id)}"))
 
     def follow(self) -> Iterator[Mapping[str, Any]]:
-        """Its statuses as they change, by server-sent events; by polling where those do not come through."""
+        """Yields its statuses as they change, by server-sent events, or by polling if those fail."""
         return self._statuses(None)
 
     def _statuses(self, until: Optional[float]) -> Iterator[Mapping[str, Any]]:
-        """Its statuses up to a time of the clock: what comes at least every 15 seconds is a comment."""
+        """Yields its statuses until a time of the clock; a comment arrives at least every 15 seconds."""
         seen: Optional[str] = None
         while not self.is_over and not _is_past(until):
             try:
@@ -77,18 +77,18 @@ class Job(Generic[R]):
                     if _is_past(until):
                         return
             except (Unreachable, DivisorError, ValueError):
-                pass  # asked below, with patience
+                pass  # requested below, with retries
             if not self.is_over:
                 yield self._patiently(WATCH_SECONDS)
 
     def wait(self, progress: Optional[Progress] = None, timeout: Optional[float] = None) -> R:
         """Follows it to its end. Returns its result.
 
-        :param progress: told of every status
-        :param timeout: seconds after which the wait is given up; the job goes on
+        :param progress: called with every status
+        :param timeout: seconds after which the wait ends; the job continues
         :raises JobFailed: with the job's own code
         :raises JobCancelled: when it was cancelled
-        :raises TimeoutError: when it takes longer
+        :raises TimeoutError: if it takes longer
         """
         until = None if timeout is None else time.monotonic() + timeout
         if progress is not None and self._is_job:
@@ -98,7 +98,7 @@ class Job(Generic[R]):
         while not self.is_over or (self._is_job and self._answer["status"] == "succeeded" and self._answer["result"] is None):
             left = POLL_SECONDS if until is None else min(POLL_SECONDS, until - time.monotonic())
             if left <= 0:
-                raise TimeoutError(f"The job {self.job_id} was not over after {timeout} seconds; it goes on.")
+                raise TimeoutError(f"The job {self.job_id} did not end within {timeout} seconds; it continues.")
             self._patiently(left)
         return self._result()
 

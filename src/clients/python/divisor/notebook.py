@@ -1,4 +1,4 @@
-"""Plots of runs for notebooks; they need matplotlib and pandas.
+"""Plots of runs for notebooks; requires matplotlib and pandas.
 
     from divisor import Divisor, notebook
 
@@ -20,24 +20,24 @@ def _axes(axes: Any) -> Any:
     if axes is not None:
         return axes
     if pyplot is None:
-        raise ImportError("divisor.notebook needs matplotlib, which this Python does not have: pip install matplotlib")
+        raise ImportError("divisor.notebook requires matplotlib, which is not installed: pip install matplotlib")
     return pyplot.subplots(figsize=(9, 4))[1]
 
 
 def plot_levels(service: Divisor, *index_ids: str, axes: Any = None, **query: Any) -> Any:
-    """Levels of runs from 100 on, on the dates that all of them have. Query: start, end. Returns the axes."""
+    """Plots levels of runs, rebased to 100, on their common dates. Query: start, end. Returns the axes."""
     levels = service.frames.levels(*index_ids, **query).dropna()
     return _drawn(100 * levels / levels.iloc[0], axes, "Level")
 
 
 def plot_drawdowns(service: Divisor, *index_ids: str, axes: Any = None, **query: Any) -> Any:
-    """Fractions that runs are below their highest level before. Query: start, end. Returns the axes."""
+    """Plots drawdowns of runs. Query: start, end. Returns the axes."""
     levels = service.frames.levels(*index_ids, **query)
     return _drawn(levels / levels.cummax() - 1, axes, "Drawdown")
 
 
 def plot_exposures(service: Divisor, index_id: str, by: Optional[str] = None, axes: Any = None, **query: Any) -> Any:
-    """Weights of groups through time, one on another. Returns the axes."""
+    """Plots weights of groups through time, stacked. Returns the axes."""
     exposures = service.frames.exposures(index_id, by=by, **query)
     drawn = _axes(axes)
     drawn.stackplot(exposures.index, exposures.to_numpy().T, labels=list(exposures.columns))
@@ -45,7 +45,7 @@ def plot_exposures(service: Divisor, index_id: str, by: Optional[str] = None, ax
 
 
 def plot_weights(service: Divisor, index_id: str, count: int = 20, axes: Any = None, **query: Any) -> Any:
-    """The largest weights on a date. Query: as_of. Returns the axes."""
+    """Plots the largest weights on a date. Query: as_of. Returns the axes."""
     weights = service.frames.weights(index_id, **query)["weight"].nlargest(count)[::-1]
     drawn = _axes(axes)
     drawn.barh(list(weights.index), weights.to_numpy())

@@ -1,4 +1,4 @@
-"""Packages that the client works without, loaded when they are first used."""
+"""Optional packages, loaded at their first use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class _Package:
-    """Loads a package when a member of it is asked for: pandas takes longer to load than most scripts to run."""
+    """Loads a package at the first access to a member: pandas takes longer to load than most scripts to run."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -18,5 +18,5 @@ class _Package:
 
 
 def package(name: str) -> Any:
-    """The package, not yet loaded; None where it is not installed."""
+    """Returns the package, not yet loaded; None if it is not installed."""
     return None if find_spec(name) is None else _Package(name)

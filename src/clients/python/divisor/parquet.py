@@ -1,4 +1,4 @@
-"""Frames as Parquet, written with numpy alone: a row group at a time, uncompressed, texts by position in a dictionary.
+"""Writes frames as Parquet with numpy only: one row group at a time, uncompressed, texts by position in a dictionary.
 
 Source: apache/parquet-format, version 1 data pages; Thrift's compact protocol.
 """
@@ -12,7 +12,7 @@ import numpy
 import pandas
 
 MAGIC = b"PAR1"
-#: Rows that are held as bytes at once.
+#: Number of rows in memory as bytes at a time.
 GROUP_ROWS = 1 << 18
 
 _BOOLEAN, _INT32, _DOUBLE, _BYTE_ARRAY = 0, 1, 5, 6
@@ -30,7 +30,7 @@ _TEXT, _DAY, _NUMBER, _TRUTH = _Kind(_BYTE_ARRAY, _UTF8), _Kind(_INT32, _DATE), 
 
 
 def parquet(frame: Any) -> Iterator[bytes]:
-    """The columns of a frame as the bytes of a Parquet file, in pieces. The index is left out.
+    """Yields the columns of a frame as the bytes of a Parquet file, in pieces, without the index.
 
     Cost: 1 GB a second of numbers; a text is looked up once.
     """
@@ -82,7 +82,7 @@ def _kind_of(column: Any) -> _Kind:
 
 
 def _pages(column: Any, kind: _Kind) -> Tuple[List[bytes], bool]:
-    """The pages of a column of one row group, and whether the first is a dictionary."""
+    """Returns the pages of a column of one row group, and True if the first is a dictionary."""
     is_held = column.notna().to_numpy(dtype=bool)
     levels = _levels(is_held)
     held = column if is_held.all() else column[is_held]
@@ -107,14 +107,14 @@ def _pages(column: Any, kind: _Kind) -> Tuple[List[bytes], bool]:
 
 
 def _levels(is_held: Any) -> bytes:
-    """Which rows have a value: a bit each, in groups of eight."""
+    """Encodes which rows have a value: one bit each, in groups of eight."""
     bits: bytes = numpy.packbits(is_held, bitorder="little").tobytes()
     run = _varint(len(bits) << 1 | 1) + bits
     return len(run).to_bytes(4, "little") + run
 
 
 def _packed(codes: Any) -> bytes:
-    """Codes of whole bytes as bit-packed groups of eight."""
+    """Encodes codes of whole bytes as bit-packed groups of eight."""
     groups = -(-len(codes) // 8)
     padding = bytes((groups * 8 - len(codes)) * codes.dtype.itemsize)
     values: bytes = codes.tobytes()

@@ -1,4 +1,4 @@
-"""Requests as they travel: HTTP of the standard library, retries, events."""
+"""HTTP requests with the standard library: retries, events."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from .errors import DivisorError, LateAnswer, Unreachable, error_of
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
 PARQUET = "application/vnd.apache.parquet"
-# What a connection ends with that is lost.
+# Exceptions of a lost connection.
 LOST = (ConnectionError, TimeoutError, socket.timeout, http.client.IncompleteRead)
 
-#: Time one request may take; the wait of a poll comes on top of it.
+#: Time limit of a request, in addition to the wait of a poll.
 TIMEOUT_SECONDS = 120
-#: Time that a write may take: a store of thousands of files is read in minutes, on a machine at work in more.
+#: Time limit of a write: a store of thousands of files takes minutes to load, more on a busy machine.
 WRITE_SECONDS = 7200
-#: Pause where the service names none.
+#: Default pause, if the service names none.
 PAUSE_SECONDS = 1.0
-#: Codes that say that nothing was done and that it may be tried again.
+#: Codes of refused requests that had no effect and may be retried.
 PASSING = ("RATE_LIMITED", "OVERLOADED", "DRAINING", "STORE_UNAVAILABLE")
 
 T = TypeVar("T")
 
 
 class Event(NamedTuple):
-    """A server-sent event: `status`, `caught-up`, or `comment` when the service only says that it is there."""
+    """A server-sent event: `status`, `caught-up`, or `comment` for a sign of life of the service."""
 
     event: str
     id: Optional[str]
@@ -42,7 +42,7 @@ class Event(NamedTuple):
 class Transport:
     """Sends requests to one service.
 
-    :param retry_seconds: how long a request is tried again that the service refuses for now, by its `Retry-After`
+    :param retry_seconds: time for which a temporarily refused request is retried, by its `Retry-After`
     """
 
     def __init__(self, url: str, key: Optional[str] = None, retry_seconds: float = 0) -> None:
@@ -60,7 +60,7 @@ class Transport:
         if_match: Optional[str] = None,
         note: Optional[str] = None,
     ) -> Any:
-        """The answer as JSON makes it; None where there is none."""
+        """Returns the response as parsed JSON; None without a body."""
         content = self.content(method, path, body, query, if_match, JSON, note)
         return json.loads(content) if content else None
 
@@ -74,7 +74,7 @@ class Transport:
         accept: str = "*/*",
         note: Optional[str] = None,
     ) -> bytes:
-        """The answer as bytes."""
+        """Returns the response as bytes."""
         return self.answer(method, path, body, query, if_match, accept, note)[0]
 
     def answer(
@@ -87,7 +87,7 @@ class Transport:
         accept: str = "*/*",
         note: Optional[str] = None,
     ) -> "tuple[bytes, Mapping[str, str]]":
-        """The answer as bytes, and its headers."""
+        """Returns the response as bytes, and its headers."""
         try:
             with self.open(method, path, body, query, if_match, accept, note=note) as response:
                 content: bytes = response.read()
@@ -106,12 +106,12 @@ class Transport:
         last_event: Optional[str] = None,
         note: Optional[str] = None,
     ) -> Any:
-        """The answer as it comes, to be closed by the caller."""
+        """Returns the open response, which the caller closes."""
         headers = {"Accept": accept}
         if if_match is not None:
             headers["If-Match"] = '"' + if_match.strip('"') + '"'
         if note is not None:
-            # A header is sent as Latin-1, and the service reads its bytes as UTF-8.
+            # A header is sent as Latin-1; the service reads its bytes as UTF-8.
             headers["X-Change-Note"] = note.encode().decode("latin-1")
         if last_event is not None:
             headers["Last-Event-ID"] = last_event
@@ -127,7 +127,7 @@ class Transport:
         return self.retried(once)
 
     def upload(self, path: str, pieces: Callable[[], Iterable[bytes]], kind: str, query: Mapping[str, Any]) -> Any:
-        """Sends a body of a media type that is not held in one piece. Returns the answer as JSON makes it."""
+        """Streams a body with a media type. Returns the response as parsed JSON."""
         headers = {"Accept": JSON, "Content-Type": kind}
 
         def once() -> Any:
@@ -146,7 +146,7 @@ class Transport:
         query: Optional[Mapping[str, Any]] = None,
         last_event: Optional[str] = None,
     ) -> Iterator[Event]:
-        """Server-sent events as they come, until the service ends them."""
+        """Yields server-sent events until the service ends them."""
         try:
             with self.open(method, path, None, query, None, "text/event-stream", last_event) as response:
                 fields: "dict[str, str]" = {}
@@ -162,7 +162,7 @@ class Transport:
             raise Unreachable(f"The connection to {self.url} was lost.") from cause
 
     def retried(self, request: Callable[[], T], patience: Optional[float] = None) -> T:
-        """Tries again what the service refuses for now; with patience, also while nobody answers."""
+        """Retries a temporarily refused request; with patience, also while the service is unreachable."""
         until = time.monotonic() + (self.retry_seconds if patience is None else patience)
         while True:
             try:
@@ -185,23 +185,23 @@ class Transport:
             with refused:
                 raise error_of(refused.read(), refused.code, refused.headers, refused.url) from None
         except (urllib.error.URLError, *LOST) as cause:
-            # A connection that is not made in time is wrapped by urllib; an answer that does not come is not.
+            # urllib wraps a timeout of the connection, but not of the response.
             if isinstance(cause, socket.timeout):
                 raise LateAnswer(
-                    f"No answer came from {self.url} within {timeout:g} seconds. What was asked for may still go on: "
-                    "look at it before asking again."
+                    f"No response from {self.url} within {timeout:g} seconds. The work may still be running: "
+                    "check it before you try again."
                 ) from cause
             raise Unreachable(f"Nothing answers at {self.url}.") from cause
 
 
 class _Reading:
-    """A connection that reads the answer also where the service gave it before the whole body was sent."""
+    """A connection that reads the response even if it arrived before the whole body was sent."""
 
     def request(self, *args: Any, **named: Any) -> None:
         try:
             super().request(*args, **named)  # type: ignore[misc]
         except (BrokenPipeError, ConnectionResetError):
-            pass  # the answer says why, or reading it fails
+            pass  # the response names the reason, or reading it fails
 
 
 class _HttpConnection(_Reading, http.client.HTTPConnection):
@@ -223,12 +223,12 @@ class _Https(urllib.request.HTTPSHandler):
 
 
 def word(text: Any) -> str:
-    """A value as a segment of a path."""
+    """Encodes a value as a segment of a path."""
     return urllib.parse.quote(str(as_json(text)), safe=":")
 
 
 def as_json(value: Any) -> Any:
-    """What JSON and queries know nothing of: dates, and numbers of other libraries."""
+    """Converts values outside JSON: dates, and numbers of other libraries."""
     if value is None or isinstance(value, str):
         return value
     if hasattr(value, "isoformat"):
@@ -239,7 +239,7 @@ def as_json(value: Any) -> Any:
 
 
 def search(query: Optional[Mapping[str, Any]]) -> str:
-    """A query as it stands in an address, values that are None left out."""
+    """Encodes a query, without values that are None."""
     given = {name: value for name, value in (query or {}).items() if value is not None}
     return "?" + urllib.parse.urlencode({name: _words(value) for name, value in given.items()}) if given else ""
 

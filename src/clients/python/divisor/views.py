@@ -1,4 +1,4 @@
-"""Answers of the service as pandas frames."""
+"""Responses of the service as pandas frames."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ids = Union[str, Iterable[str]]
 
 
 def ids_of(named: Tuple[Ids, ...]) -> List[str]:
-    """Ids that a method is called with, one by one or as a list."""
+    """Flattens ids that a method receives one by one or as a list."""
     return [one for each in named for one in ([each] if isinstance(each, str) else each)]
 
 
@@ -31,10 +31,10 @@ def _statistics(answer: "c.PerformanceView") -> Dict[str, Any]:
 
 
 class Frames:
-    """The tables of the service that are asked for most, as pandas frames: `service.frames.weights("CORE-40")`.
+    """The most common tables of the service as pandas frames: `service.frames.weights("CORE-40")`.
 
-    What a method takes by name is what the operation takes, `service.api.get_weights` here. A table without a method
-    here is one of `tables(answer)`, for any answer of `service.api`.
+    Keyword arguments are those of the operation, `service.api.get_weights` here. A table without a method
+    here is one of `tables(answer)`, for any response of `service.api`.
     """
 
     def __init__(self, api: Operations, client: "Divisor") -> None:
@@ -42,11 +42,11 @@ class Frames:
         self._client = client
 
     def sql(self, query: str) -> "DataFrame":
-        """The answer to one SELECT statement."""
+        """Result of one SELECT statement."""
         return cast("DataFrame", self._client.sql(query))
 
     def export(self, index_id: str, table: str, **query: Any) -> "DataFrame":
-        """Any table of a run, its whole history: levels, weights, constituents, rebalances, trades, attribution, events, ..."""
+        """Any table of a run over its whole history: levels, weights, constituents, rebalances, trades, attribution, events, ..."""
         return cast("DataFrame", self._client.export(index_id, table, **query))
 
     # Data ------------------------------------------------------------------------------------------------------------
@@ -60,30 +60,30 @@ class Frames:
         return to_frame(self._api.get_corporate_actions(identifier, **query)["actions"])
 
     def reference(self, *identifiers: "Ids", **query: Any) -> "DataFrame":
-        """Reference data, a row a name; names that the store does not hold are left out.
+        """Reference data, one row per security, without securities that the store lacks.
 
-        :raises ValueError: without a name."""
+        :raises ValueError: without an identifier."""
         if not identifiers:
-            raise ValueError("reference needs a name at least, as in reference('AAPL', 'MSFT'); identifiers() lists them.")
+            raise ValueError("reference requires at least one identifier, as in reference('AAPL', 'MSFT'); identifiers() lists them.")
         entries = self._api.get_asset_references(ids_of(identifiers), **query)["entries"]
         return to_frame([{"identifier": one["identifier"], **one["fields"]} for one in entries if one["found"]], "identifier")
 
     def identifiers(self, **query: Any) -> "DataFrame":
-        """Names of the served store with their first and last dates."""
+        """Securities of the served store with their first and last dates."""
         return to_frame(self._api.search_identifiers(**query)["identifiers"], "identifier")
 
     # Indices ---------------------------------------------------------------------------------------------------------
 
     def preview(self, index: "Union[str, Mapping[str, Any]]", as_of: "Optional[c.Date]" = None) -> "DataFrame":
-        """What a stored index (by id) or a document would hold: a row for each name that was considered."""
+        """Composition of a stored index (by id) or a document: one row per candidate."""
         return to_frame(self._previewed(index, as_of)["assets"], "identifier")
 
     def funnel(self, index: "Union[str, Mapping[str, Any]]", as_of: "Optional[c.Date]" = None) -> "DataFrame":
-        """What is left after each rule of a preview."""
+        """Number of candidates after each rule of a preview."""
         return to_frame(self._previewed(index, as_of)["steps"] or [], "position")
 
     def what_if(self, index_id: str, patch: Mapping[str, Any], as_of: "Optional[c.Date]" = None) -> "DataFrame":
-        """What a change of a stored index would change: a row for each name that comes, goes or changes."""
+        """Effect of a change of a stored index: one row per added, removed or changed security."""
         answer = self._api.what_if({"index_id": index_id, "patch": dict(patch), "as_of": as_of})
         kinds = {"added": answer["added"], "removed": answer["removed"], "changed": answer["changed"]}
         return to_frame([{"kind": kind, **row} for kind, rows in kinds.items() for row in rows], "identifier")
@@ -101,23 +101,23 @@ class Frames:
         return to_frame([{name: value for name, value in row.items() if name != "trace"} for row in rows], "index_id")
 
     def levels(self, *index_ids: "Ids", **query: Any) -> "DataFrame":
-        """Levels of runs, a column each, on the dates that any of them has."""
+        """Levels of runs, one column each, on all dates of any run."""
         return pandas.DataFrame({one: to_series(self._api.get_levels(one, **query)["levels"]) for one in ids_of(index_ids)})
 
     def metrics(self, *index_ids: "Ids", **query: Any) -> "DataFrame":
-        """Returns, volatility, Sharpe ratio, drawdown and so on, a column each run."""
+        """Returns, volatility, Sharpe ratio, drawdown and so on, one column per run."""
         found = {one: flat(self._api.get_performance(one, **query)["metrics"]) for one in ids_of(index_ids)}
         return pandas.DataFrame(found).astype("float64", errors="ignore")
 
     def statistics(self, *index_ids: "Ids", **query: Any) -> "DataFrame":
-        """All figures of `performance`, a column each run: metrics, the distribution of returns (Sortino ratio, CVaR,
+        """All figures of `performance`, one column per run: metrics, the distribution of returns (Sortino ratio, CVaR,
         skewness, hit rate), and those against the benchmark (information ratio, captures; NaN without one), which begin
-        with `benchmark_` where a metric has their name. The table of drawdowns is `drawdowns`."""
+        with `benchmark_` if a metric has the same name. The table of drawdowns is `drawdowns`."""
         found = {one: _statistics(self._api.get_performance(one, **query)) for one in ids_of(index_ids)}
         return pandas.DataFrame(found).astype("float64", errors="ignore")
 
     def performance(self, index_id: str, **query: Any) -> "DataFrame":
-        """Levels of a run, of its index and benchmark where it has any, and the drawdown, by date."""
+        """Levels of a run, of its index and benchmark if any, and the drawdown, by date."""
         answer: Mapping[str, Any] = self._api.get_performance(index_id, **query)
         held = ("level", "index_level", "benchmark_level", "drawdown")
         return pandas.DataFrame({name: to_series(answer[name]) for name in held if answer[name] is not None})
@@ -130,7 +130,7 @@ class Frames:
         return table
 
     def correlations(self, *index_ids: "Ids", **query: Any) -> "DataFrame":
-        """Correlations of the returns of runs, and of a benchmark, on the dates they all have."""
+        """Correlations of the returns of runs and of a benchmark, on their common dates."""
         answer = self._api.compare_runs(ids_of(index_ids), **query)
         names = [entry["index_id"] for entry in answer["entries"]]
         return pandas.DataFrame(answer["correlations"], index=names, columns=names, dtype="float64")
@@ -142,16 +142,16 @@ class Frames:
         return months.groupby([dates.year.rename("year"), dates.month.rename("month")]).first().unstack("month")
 
     def compare(self, *index_ids: "Ids", **query: Any) -> "DataFrame":
-        """Levels of runs, and of a benchmark, on the dates they all have, from 100 on. Query: benchmark, start, end."""
+        """Levels of runs and of a benchmark on their common dates, rebased to 100. Query: benchmark, start, end."""
         entries = self._api.compare_runs(ids_of(index_ids), **query)["entries"]
         return pandas.DataFrame({entry["index_id"]: to_series(entry["level"]) for entry in entries})
 
     def weights(self, index_id: str, **query: Any) -> "DataFrame":
-        """What an index holds on a date."""
+        """Holdings of an index on a date."""
         return to_frame(self._api.get_weights(index_id, **query)["weights"], "identifier")
 
     def attribution(self, index_id: str, **query: Any) -> "DataFrame":
-        """Contribution of each name to the return."""
+        """Contribution of each security to the return."""
         return to_frame(self._api.get_attribution(index_id, **query)["contributions"], "asset_id")
 
     def group_attribution(self, index_id: str, **query: Any) -> "DataFrame":
@@ -169,39 +169,39 @@ class Frames:
         return to_frame(self._api.list_rebalances(index_id)["rebalances"], "date")
 
     def rebalance(self, index_id: str, date: "c.Date") -> "DataFrame":
-        """Each name of one rebalance, before and after."""
+        """Each security of one rebalance, before and after."""
         return to_frame(self._api.get_rebalance(index_id, date)["names"], "identifier")
 
     def rolling(self, index_id: str, **query: Any) -> "DataFrame":
-        """Volatility, tracking error, beta and correlation as they moved."""
+        """Rolling volatility, tracking error, beta and correlation."""
         return to_frame(self._api.get_rolling_risk(index_id, **query)["risk"])
 
     def factor_risk(self, index_id: str, benchmark: str, **query: Any) -> "Series":
-        """Contribution of each factor, and of what is specific, to the variance against a benchmark."""
+        """Contribution of each factor, and of specific risk, to the active variance."""
         return pandas.Series(self._api.get_factor_risk(index_id, benchmark, **query)["contributions"], dtype="float64")
 
-    # Work ------------------------------------------------------------------------------------------------------------
+    # Jobs ------------------------------------------------------------------------------------------------------------
 
     def sweep(self, body: "Union[c.SweepRequest, c.SweepView]") -> "DataFrame":
-        """Variants of a sweep by rank, what each changes and its metrics; a request is run first."""
+        """Variants of a sweep by rank, with their changes and metrics; runs a request first."""
         answer: Any = body if "rows" in body else self._api.start_sweep(body).wait()
         rows = [{**row, **row["patch"], **(row["metrics"] or {})} for row in answer["rows"]]
         return to_frame([{name: row[name] for name in row if name not in ("patch", "metrics")} for row in rows], "variant")
 
     def optimisation(self, body: "Union[c.OptimisationRunRequest, c.OptimisationRunResult]") -> "DataFrame":
-        """Weights of an optimisation; a request is run first."""
+        """Weights of an optimisation; runs a request first."""
         answer: Any = body if "weights" in body else self._api.start_optimisation(body).wait()
         return to_frame(answer["weights"], "identifier")
 
     def scenarios(self, index_id: str, scenarios: "Iterable[Mapping[str, Any]]", run_id: Optional[str] = None, **fields: Any) -> "DataFrame":
-        """Past windows and shocks by name: return, covered weight, fit of a regression. `tables(answer)` has names and groups."""
+        """Past windows and shocks by scenario: return, covered weight, fit of a regression. `tables(answer)` has names and groups."""
         body: Any = {"scenarios": list(scenarios), **fields}
         answer = self._api.run_scenarios(index_id, body, run_id=run_id)
         rows = [{name: value for name, value in row.items() if not isinstance(value, (list, dict))} for row in answer["scenarios"]]
         return to_frame(rows, "name")
 
     def risk_validation(self, model_id: str, body: "Union[c.RiskValidationRequest, c.RiskValidationView, None]" = None) -> "DataFrame":
-        """How well a risk model forecast the risk of each portfolio; a request is run first."""
+        """Forecast quality of a risk model for each portfolio; runs a request first."""
         wanted: Any = body or {}
         answer: Any = wanted if "portfolios" in wanted else self._api.validate_risk_model(model_id, wanted).wait()
         return to_frame([{**row, "portfolio": f"{row['family']} {row['number']}"} for row in answer["portfolios"]], "portfolio")

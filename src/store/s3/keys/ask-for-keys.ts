@@ -5,18 +5,18 @@ import { reasonOf } from '../request-failure.js';
 import type { AskedKeySource, Keys } from '../../access/key-source.js';
 import { readProfile } from './profile.js';
 
-/** How long one answer is waited for; a machine has its own metadata at once, or none. */
+/** Time limit of one request; the metadata of a machine answers at once, or not at all. */
 const ANSWER_MS = 3000;
 const MACHINE_ANSWER_MS = 1000;
-/** Longest answer and file that is read. */
+/** Maximum length of a response or file. */
 const TEXT_MAX = 1 << 16;
-/** Life of a token for the metadata of the machine, which is used for one pair of requests. */
+/** Lifetime of a token for the instance metadata service, used for one pair of requests. */
 const MACHINE_TOKEN_SECONDS = 60;
 const ROLE_PATH = '/latest/meta-data/iam/security-credentials/';
 
 /**
- * Asks a source for keys. Neither keys nor tokens are in what is thrown.
- * @throws Refusal STORE_UNAVAILABLE for what may pass; a PlaceFault for what only another setting mends
+ * Requests keys from a source. Errors contain neither keys nor tokens.
+ * @throws Refusal STORE_UNAVAILABLE for a temporary failure; a PlaceFault for one that needs other settings
  */
 export function askForKeys(source: AskedKeySource): Promise<Keys> {
   switch (source.kind) {
@@ -52,8 +52,8 @@ async function ofIdentity({ tokenFile, roleArn, sessionName, endpoint }: Of<'web
     RoleSessionName: sessionName,
     WebIdentityToken: token,
   });
-  const who = `The service that gives keys for the role ${roleArn}`;
-  const { status, text } = await answered(who, endpoint, { method: 'POST', body });
+  const who = `The service that provides keys for the role ${roleArn}`;
+  const { status, text } = await requestText(who, endpoint, { method: 'POST', body });
   const valueOf = (tag: string): string | undefined => valueIn(text, tag);
   if (status === 200)
     return keysOf(who, {
@@ -69,31 +69,31 @@ async function ofContainer({ url, token, tokenFile }: Of<'container'>): Promise<
   const authorization =
     tokenFile === undefined ? token : await tokenIn(tokenFile, 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE');
   if (authorization !== undefined && !IS_HEADER.test(authorization))
-    throw new PlaceFault('AWS_CONTAINER_AUTHORIZATION_TOKEN, or its file, holds more than one line of plain letters.');
+    throw new PlaceFault('AWS_CONTAINER_AUTHORIZATION_TOKEN, or its file, must contain one line of printable ASCII.');
   const who = 'The agent with the keys of this container';
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
-  const { status, text } = await answered(who, url, { headers });
+  const { status, text } = await requestText(who, url, { headers });
   if (status === 200) return keysOf(who, membersOf(text));
   throw refusalOf(who, status, membersOf(text).code);
 }
 
 async function ofMachine({ endpoint }: Of<'machine'>): Promise<Keys> {
-  const who = 'The metadata of this machine';
+  const who = 'The metadata service of this machine';
   const ask = async (path: string, init: RequestInit): Promise<string> => {
-    const { status, text } = await answered(who, `${endpoint}${path}`, init, MACHINE_ANSWER_MS);
+    const { status, text } = await requestText(who, `${endpoint}${path}`, init, MACHINE_ANSWER_MS);
     if (status === 200) return text;
     const said = status === 404 && path === ROLE_PATH ? 'NoRole' : undefined;
     throw refusalOf(who, status, said);
   };
   const ttl = { 'x-aws-ec2-metadata-token-ttl-seconds': String(MACHINE_TOKEN_SECONDS) };
   const token = await ask('/latest/api/token', { method: 'PUT', headers: ttl });
-  if (!IS_HEADER.test(token)) throw new Refusal('STORE_UNAVAILABLE', `${who} gives no token.`);
+  if (!IS_HEADER.test(token)) throw new Refusal('STORE_UNAVAILABLE', `${who} returns no token.`);
   const headers = { 'x-aws-ec2-metadata-token': token };
   const [role = ''] = (await ask(ROLE_PATH, { headers })).split('\n');
   return keysOf(who, membersOf(await ask(`${ROLE_PATH}${encodeURIComponent(role.trim())}`, { headers })));
 }
 
-/** What may stand in a header. */
+/** Characters that a header may contain. */
 const IS_HEADER = /^[\x20-\x7e]+$/;
 
 async function tokenIn(file: string, setting: string): Promise<string> {
@@ -107,12 +107,12 @@ async function tokenIn(file: string, setting: string): Promise<string> {
   return token;
 }
 
-interface Answered {
+interface KeyResponse {
   readonly status: number;
   readonly text: string;
 }
 
-async function answered(who: string, url: string, init: RequestInit, answerMs = ANSWER_MS): Promise<Answered> {
+async function requestText(who: string, url: string, init: RequestInit, answerMs = ANSWER_MS): Promise<KeyResponse> {
   try {
     const signal = AbortSignal.timeout(answerMs);
     const answer = await fetch(url, { redirect: 'error', signal, ...init });
@@ -127,7 +127,7 @@ async function answered(who: string, url: string, init: RequestInit, answerMs = 
   }
 }
 
-/** Answers of a service that is overloaded, starts or stops, and to a token that is renewed beside this process. */
+/** Error codes of a service that is overloaded, starts or stops, and for a token that another program renews. */
 const MAY_PASS = /^(Throttling\w*|RequestThrottled|IDPCommunicationError|ExpiredTokenException|ExpiredToken)$/;
 
 function refusalOf(who: string, status: number, code: string | undefined): Refusal {
@@ -136,7 +136,7 @@ function refusalOf(who: string, status: number, code: string | undefined): Refus
   return mayPass ? new Refusal('STORE_UNAVAILABLE', message) : new PlaceFault(message);
 }
 
-/** As agents and metadata name them. */
+/** Names of keys in responses of agents and metadata. */
 interface KeyMembers {
   readonly AccessKeyId?: string | undefined;
   readonly SecretAccessKey?: string | undefined;
@@ -145,7 +145,7 @@ interface KeyMembers {
 }
 
 function keysOf(who: string, { AccessKeyId, SecretAccessKey, Token, Expiration }: KeyMembers): Keys {
-  if (!AccessKeyId || !SecretAccessKey) throw new Refusal('STORE_UNAVAILABLE', `${who} gives no keys.`);
+  if (!AccessKeyId || !SecretAccessKey) throw new Refusal('STORE_UNAVAILABLE', `${who} returns no keys.`);
   const expiresAt = Date.parse(Expiration ?? '');
   return {
     accessKeyId: AccessKeyId,
@@ -155,7 +155,7 @@ function keysOf(who: string, { AccessKeyId, SecretAccessKey, Token, Expiration }
   };
 }
 
-/** The members of an answer that are texts. */
+/** Returns the text members of a response. */
 function membersOf(text: string): Record<string, string | undefined> {
   try {
     const parsed: unknown = JSON.parse(text);
@@ -167,7 +167,7 @@ function membersOf(text: string): Record<string, string | undefined> {
   }
 }
 
-/** Text of the first element of a name in XML. */
+/** Returns the text of the first XML element of a name. */
 function valueIn(text: string, tag: string): string | undefined {
   const start = text.indexOf(`<${tag}>`);
   const end = text.indexOf(`</${tag}>`, start);

@@ -3,59 +3,59 @@ import { EXIT_CONFIGURATION, StartRefusal } from '../../start-refusal.js';
 import type { KeySource } from '../../access/key-source.js';
 import { readProfile, type Profile, type ProfileFiles } from './profile.js';
 
-type Given = string | undefined;
+type OptionalText = string | undefined;
 
-/** What a process is told of AWS, as AWS's programs read it; undefined where it is not given. */
+/** Settings of the AWS tools for a process; undefined if absent. */
 export interface AwsSettings extends ProfileFiles {
-  readonly accessKeyId: Given;
-  readonly secretAccessKey: Given;
-  readonly sessionToken: Given;
-  readonly region: Given;
-  /** Origin of an object store that is not AWS's. */
-  readonly endpoint: Given;
-  readonly profile: Given;
-  readonly tokenFile: Given;
-  readonly roleArn: Given;
-  readonly sessionName: Given;
-  /** Origin of a service that gives keys for tokens and is not AWS's. */
-  readonly stsEndpoint: Given;
-  readonly containerUrl: Given;
-  readonly containerPath: Given;
-  readonly containerToken: Given;
-  readonly containerTokenFile: Given;
+  readonly accessKeyId: OptionalText;
+  readonly secretAccessKey: OptionalText;
+  readonly sessionToken: OptionalText;
+  readonly region: OptionalText;
+  /** Endpoint of an object store outside AWS. */
+  readonly endpoint: OptionalText;
+  readonly profile: OptionalText;
+  readonly tokenFile: OptionalText;
+  readonly roleArn: OptionalText;
+  readonly sessionName: OptionalText;
+  /** Endpoint of a token service outside AWS. */
+  readonly stsEndpoint: OptionalText;
+  readonly containerUrl: OptionalText;
+  readonly containerPath: OptionalText;
+  readonly containerToken: OptionalText;
+  readonly containerTokenFile: OptionalText;
   readonly isMachineOff: boolean;
-  readonly machineEndpoint: Given;
+  readonly machineEndpoint: OptionalText;
 }
 
-/** Region that services of others take for granted. */
+/** Default region of services outside AWS. */
 const REGION = 'us-east-1';
-/** Where a container of ECS asks. */
+/** Metadata address of an ECS container. */
 const CONTAINER_ORIGIN = 'http://169.254.170.2';
-/** Hosts that keys are asked of without TLS: this machine, and the agents of ECS and EKS on it. */
+/** Hosts that may provide keys without TLS: this machine, and the ECS and EKS agents on it. */
 const OWN_HOSTS = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]|169\.254\.170\.(2|23)|\[fd00:ec2::23\])$/;
 const MACHINE_ORIGIN = 'http://169.254.169.254';
-/** What gives keys of a profile in a way that is not read here. */
+/** Profile members for sources of keys that are not supported. */
 const OTHER_WAYS = ['sso_session', 'sso_start_url', 'credential_process', 'source_profile', 'credential_source'];
 
 /**
- * The region, and the first source of keys that is given: keys, a token of an identity, a profile, the container, and
- * else the machine. @throws StartRefusal 78 for one that is given in part or cannot be used
+ * Returns the region and the first configured source of keys: keys, identity token, profile, container, else the
+ * machine. @throws StartRefusal 78 for a source that is incomplete or unusable
  */
 export function chooseKeys(aws: AwsSettings): { readonly region: string; readonly keys: KeySource } {
   const profile = profileOf(aws);
   const region = aws.region ?? profile?.get('region') ?? REGION;
-  const keys = given(aws) ?? ofIdentity(aws, region) ?? ofProfile(aws, profile, region) ?? ofContainer(aws);
+  const keys = givenKeys(aws) ?? ofIdentity(aws, region) ?? ofProfile(aws, profile, region) ?? ofContainer(aws);
   return { region, keys: keys ?? ofMachine(aws) };
 }
 
-/** Origin of a service of AWS in a region. */
+/** Returns the endpoint of an AWS service in a region. */
 export const awsOrigin = (service: string, region: string): string =>
   `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
 
-function given({ accessKeyId, secretAccessKey, sessionToken }: AwsSettings): KeySource | undefined {
+function givenKeys({ accessKeyId, secretAccessKey, sessionToken }: AwsSettings): KeySource | undefined {
   if (accessKeyId === undefined && secretAccessKey === undefined) return undefined;
   if (accessKeyId === undefined || secretAccessKey === undefined)
-    throw refused('Artifacts in a bucket need both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither.');
+    throw refused('Artifacts in a bucket require both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither.');
   return { kind: 'given', accessKeyId, secretAccessKey, sessionToken };
 }
 
@@ -64,10 +64,11 @@ function ofIdentity(
   region: string,
 ): KeySource | undefined {
   if (tokenFile === undefined) return undefined;
-  if (roleArn === undefined) throw refused('AWS_WEB_IDENTITY_TOKEN_FILE needs AWS_ROLE_ARN, the role of its identity.');
+  if (roleArn === undefined)
+    throw refused('AWS_WEB_IDENTITY_TOKEN_FILE requires AWS_ROLE_ARN, the role of its identity.');
   const endpoint = stsEndpoint ?? awsOrigin('sts', region);
   if (!/^https?:\/\/[^?#@\s]+$/.test(endpoint) || !URL.canParse(endpoint))
-    throw refused('AWS_ENDPOINT_URL_STS is not a URL like https://sts.example.');
+    throw refused('AWS_ENDPOINT_URL_STS must be a URL like https://sts.example.');
   return { kind: 'web-identity', tokenFile, roleArn, sessionName: sessionName ?? 'divisor', endpoint };
 }
 
@@ -76,7 +77,7 @@ function profileOf(aws: AwsSettings): Profile | undefined {
   try {
     found = readProfile(aws.profile ?? 'default', aws);
   } catch (thrown) {
-    // Files of nobody's choice that cannot be read are none.
+    // Default files that cannot be read count as absent.
     if (aws.profile === undefined) return undefined;
     throw thrown instanceof Refusal ? refused(thrown.message) : thrown;
   }
@@ -97,7 +98,7 @@ function ofProfile(aws: AwsSettings, values: Profile | undefined, region: string
   const other = OTHER_WAYS.find((name) => values.has(name));
   if (other !== undefined)
     throw refused(
-      `The profile ${profile} has its keys by ${other}, which is not read here: keys of a profile, or its web_identity_token_file, are.`,
+      `The profile ${profile} uses ${other}, which is not supported: use keys in the profile, or its web_identity_token_file.`,
     );
   return undefined;
 }
@@ -105,7 +106,7 @@ function ofProfile(aws: AwsSettings, values: Profile | undefined, region: string
 function ofContainer(aws: AwsSettings): KeySource | undefined {
   const { containerPath: path, containerToken: token, containerTokenFile: tokenFile } = aws;
   if (path !== undefined && !/^\/[^\s]*$/.test(path))
-    throw refused('AWS_CONTAINER_CREDENTIALS_RELATIVE_URI is not a path like /v2/credentials/id.');
+    throw refused('AWS_CONTAINER_CREDENTIALS_RELATIVE_URI must be a path like /v2/credentials/id.');
   const url = path === undefined ? aws.containerUrl : `${CONTAINER_ORIGIN}${path}`;
   if (url === undefined) return undefined;
   const { protocol, hostname, username } = URL.canParse(url)
@@ -114,7 +115,7 @@ function ofContainer(aws: AwsSettings): KeySource | undefined {
   const isOwn = protocol === 'https:' || (protocol === 'http:' && OWN_HOSTS.test(hostname));
   if (!isOwn || username !== '')
     throw refused(
-      'AWS_CONTAINER_CREDENTIALS_FULL_URI is not a URL of https, or of http on loopback or at the agent of ECS or EKS.',
+      'AWS_CONTAINER_CREDENTIALS_FULL_URI must be an https URL, or an http URL on loopback or of the ECS or EKS agent.',
     );
   return { kind: 'container', url, token, tokenFile };
 }
@@ -122,10 +123,10 @@ function ofContainer(aws: AwsSettings): KeySource | undefined {
 function ofMachine({ isMachineOff, machineEndpoint = MACHINE_ORIGIN }: AwsSettings): KeySource {
   if (isMachineOff)
     throw refused(
-      'Artifacts in a bucket need AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role of the pod, container or machine.',
+      'Artifacts in a bucket require AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role of the pod, container or machine.',
     );
   if (!/^https?:\/\/[^?#@\s]+$/.test(machineEndpoint) || !URL.canParse(machineEndpoint))
-    throw refused('AWS_EC2_METADATA_SERVICE_ENDPOINT is not a URL like http://169.254.169.254.');
+    throw refused('AWS_EC2_METADATA_SERVICE_ENDPOINT must be a URL like http://169.254.169.254.');
   return { kind: 'machine', endpoint: machineEndpoint.replace(/\/$/, '') };
 }
 

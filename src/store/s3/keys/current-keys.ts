@@ -2,32 +2,34 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { askForKeys } from './ask-for-keys.js';
 import type { AskedKeySource, Keys, KeySource } from '../../access/key-source.js';
 
-/** The keys of a source as they are now. */
+/** Current keys of a source. */
 export interface CurrentKeys {
-  /** @throws Refusal STORE_UNAVAILABLE where there are none that hold; a PlaceFault for what only another setting mends */
+  /**
+   * @throws Refusal STORE_UNAVAILABLE if there are no valid keys; a PlaceFault for a failure that needs other settings
+   */
   get(): Promise<Keys>;
-  /** The object store says that keys have expired: others are asked for. @returns whether there may be any */
+  /** Called when the object store reports expired keys, to request new ones. @returns true if there may be new ones */
   expired(keys: Keys): boolean;
-  /** Why keys that still hold could not be renewed; undefined while they could. */
+  /** Returns the reason why keys that are still valid could not be renewed; undefined if there is none. */
   fault(): string | undefined;
 }
 
-/** Temporary keys are renewed so long before they expire, or in the last quarter of a shorter life. */
+/** Time before their expiry at which temporary keys are renewed; shorter-lived ones in their last quarter. */
 const AHEAD_MS = 300_000;
-/** Keys are used no more so shortly before they expire: the request has to arrive. */
+/** Time before their expiry at which keys are no longer used, because a request has to arrive. */
 const MARGIN_MS = 5000;
-/** Keys that say nothing of their end are looked for again, as a file may have others. */
+/** Age at which keys without an expiry are read again, because a file may have new ones. */
 const UNDATED_MS = 60_000;
-/** Between two tries. */
+/** Delay between two tries. */
 const RETRY_MS = 2000;
 
-/** Of this thread, by source: all that use a source share its keys. */
+/** Keys of this thread by source, which all users of a source share. */
 const opened = new Map<string, CurrentKeys>();
 
 export function currentKeys(source: KeySource): CurrentKeys {
   if (source.kind === 'given') return { get: async () => source, expired: () => false, fault: () => undefined };
   const name = JSON.stringify(source);
-  const found = opened.get(name) ?? renewedKeys(source);
+  const found = opened.get(name) ?? createRenewedKeys(source);
   opened.set(name, found);
   return found;
 }
@@ -37,17 +39,17 @@ export interface RenewalOptions {
   readonly ask?: (source: AskedKeySource) => Promise<Keys>;
 }
 
-export function renewedKeys(
+export function createRenewedKeys(
   source: AskedKeySource,
   { now = Date.now, ask = askForKeys }: RenewalOptions = {},
 ): CurrentKeys {
   let keys: Keys | undefined;
-  /** When keys are asked for next. */
+  /** Time of the next request for keys. */
   let dueAt = 0;
   let failure: Refusal | undefined;
   let renewing: Promise<Keys> | undefined;
 
-  async function renew(): Promise<Keys> {
+  async function requestKeys(): Promise<Keys> {
     try {
       keys = await ask(source);
       failure = undefined;
@@ -57,16 +59,16 @@ export function renewedKeys(
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
       failure =
         keys !== undefined || !(thrown instanceof Refusal)
-          ? new Refusal('STORE_UNAVAILABLE', `The keys of the object store cannot be renewed. ${reason}`)
+          ? new Refusal('STORE_UNAVAILABLE', `The credentials of the object store cannot be renewed. ${reason}`)
           : thrown;
       dueAt = now() + RETRY_MS;
       throw failure;
     }
   }
 
-  /** One at a time. */
-  function renewed(): Promise<Keys> {
-    renewing ??= renew().finally(() => (renewing = undefined));
+  /** Renews the keys, once at a time. */
+  function renew(): Promise<Keys> {
+    renewing ??= requestKeys().finally(() => (renewing = undefined));
     return renewing;
   }
 
@@ -76,11 +78,11 @@ export function renewedKeys(
     async get() {
       const isDue = now() >= dueAt;
       if (keys !== undefined && (hold(keys) || (!isDue && failure === undefined))) {
-        if (isDue) renewed().catch(() => {}); // It is told by `fault`, and tried again.
+        if (isDue) renew().catch(() => {}); // `fault` reports it, and the next call retries
         return keys;
       }
       if (failure !== undefined && !isDue && renewing === undefined) throw failure;
-      return renewed();
+      return renew();
     },
     expired(used) {
       if (keys === used) keys = { ...used, expiresAt: 0 };
@@ -91,7 +93,7 @@ export function renewedKeys(
   };
 }
 
-/** How long keys are used before others are asked for. */
+/** Returns the time for which keys are used before new ones are requested. */
 function lifeOf({ expiresAt }: Keys, now: number): number {
   if (expiresAt === undefined) return UNDATED_MS;
   const left = expiresAt - now;

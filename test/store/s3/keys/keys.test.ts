@@ -7,7 +7,7 @@ import { readSettings } from '#cli/settings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { artifactPlace } from '#store/place/artifact-place.js';
 import { chooseKeys, type AwsSettings } from '#store/s3/keys/choose-source.js';
-import { renewedKeys } from '#store/s3/keys/current-keys.js';
+import { createRenewedKeys } from '#store/s3/keys/current-keys.js';
 import type { KeySource } from '#store/access/key-source.js';
 import { createS3Client, type S3Client } from '#store/s3/s3-client.js';
 import { temporaryFolders } from '../../temporary-folder.js';
@@ -118,9 +118,12 @@ test('a profile has keys and region in either file, those of credentials first, 
     'eu-north-1',
   );
   expect(chooseKeys(told(files))).toMatchObject({ region: 'us-west-2', keys: { kind: 'machine' } });
-  expect(() => chosen({ ...files, AWS_PROFILE: 'sso' })).toThrow(/by sso_session, which is not read here/);
+  expect(() => chosen({ ...files, AWS_PROFILE: 'sso' })).toThrow(/uses sso_session, which is not supported/);
   let now = 0;
-  const current = renewedKeys({ kind: 'profile', profile: 'desk', configFile, credentialsFile }, { now: () => now });
+  const current = createRenewedKeys(
+    { kind: 'profile', profile: 'desk', configFile, credentialsFile },
+    { now: () => now },
+  );
   expect(await current.get()).toMatchObject({ accessKeyId: 'AKIA1', secretAccessKey: 'a/b+=c1' });
   await filed('credentials', keys(2));
   now += 60_000;
@@ -187,7 +190,7 @@ test('while old keys hold, a failed renewal is told and tried again; once they h
     if (fails) throw new Refusal('STORE_UNAVAILABLE', 'The agent answers 500.');
     return { accessKeyId: `A${calls}`, secretAccessKey: 'S', expiresAt: now + 3_600_000 };
   };
-  const keys = renewedKeys(source, { now: () => now, ask });
+  const keys = createRenewedKeys(source, { now: () => now, ask });
   const idAt = async (time: number): Promise<string> => {
     now = time;
     const { accessKeyId } = await keys.get();
@@ -197,7 +200,7 @@ test('while old keys hold, a failed renewal is told and tried again; once they h
   expect([await idAt(0), await idAt(3_299_999), calls]).toEqual(['A1', 'A1', 1]);
   fails = true;
   expect([await idAt(3_300_000), calls]).toEqual(['A1', 2]);
-  expect(keys.fault()).toBe('The keys of the object store cannot be renewed. The agent answers 500.');
+  expect(keys.fault()).toBe('The credentials of the object store cannot be renewed. The agent answers 500.');
   expect([await idAt(3_301_999), calls]).toEqual(['A1', 2]);
   expect([await idAt(3_302_000), calls]).toEqual(['A1', 3]);
   expect([await idAt(3_594_999), calls]).toEqual(['A1', 4]);
@@ -244,13 +247,16 @@ test('what gives no keys is named with its status and code, and neither keys nor
   service.refusal = [404, 'x'];
   await refused(
     clientOf(chosen({ AWS_EC2_METADATA_SERVICE_ENDPOINT: service.origin })),
-    /metadata of this machine answers 404/,
+    /metadata service of this machine answers 404/,
   );
   await filed('agent', 'SECRET-OF-MINE\nsecond: line');
-  await refused(container('d'), /more than one line/);
+  await refused(container('d'), /must contain one line/);
   service.isSilent = true;
   const silent = clientOf(chosen({ AWS_EC2_METADATA_SERVICE_ENDPOINT: `${service.origin}/silent` }));
-  await refused(silent, /metadata of this machine cannot be reached at http:\/\/127\.0\.0\.1:\d+: it does not answer/);
+  await refused(
+    silent,
+    /metadata service of this machine cannot be reached at http:\/\/127\.0\.0\.1:\d+: it does not answer/,
+  );
   await rm(tokenFile);
   await refused(identity('e'), /AWS_WEB_IDENTITY_TOKEN_FILE cannot be read: ENOENT/);
   expect(words.join('\n')).not.toMatch(/OF-MINE|of-the-pod|secret/i);
